@@ -1,0 +1,1 @@
+//! LAYER 1: what lets a query skip work: tokenizer, filters, stream table.

@@ -1,0 +1,1 @@
+//! LAYER 5: text or entries -> normalised rows.

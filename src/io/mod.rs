@@ -1,0 +1,1 @@
+//! LAYER 0: the only door to files and the clock.

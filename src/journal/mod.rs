@@ -1,0 +1,1 @@
+//! LAYER 3: the append-only record of acknowledged batches.

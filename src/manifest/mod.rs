@@ -1,0 +1,1 @@
+//! LAYER 3: which parts exist.

@@ -1,0 +1,1 @@
+//! LAYER 5: several parts -> one.

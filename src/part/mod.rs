@@ -1,0 +1,1 @@
+//! LAYER 2: the on-disk format; `docs/FORMAT.md` mirrors this folder.

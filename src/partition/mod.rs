@@ -1,0 +1,1 @@
+//! LAYER 4: days, versions and snapshots.

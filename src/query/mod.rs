@@ -1,0 +1,1 @@
+//! LAYER 5: LogsQL text -> rows.

@@ -1,0 +1,237 @@
+//! Normalised rows: what ingestion makes and what the buffer, the journal and the part writer take.
+
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use super::{StreamKey, Timestamp};
+
+/// Local number of a field name within one [`RowBatch`].
+pub(crate) type NameId = u32;
+
+/// Rows after normalisation, in append order: values in one arena, names and streams once each.
+///
+/// The labels of a row's stream are fields of the row as well, but are kept only in the stream:
+/// [`RowView::fields`] does not repeat them. A row never holds an empty value, `_time`, `_stream`
+/// or `_stream_id`, nor the same name twice.
+#[derive(Debug, Default)]
+pub(crate) struct RowBatch {
+    names: Vec<String>,
+    streams: Vec<Arc<StreamKey>>,
+    rows: Vec<Row>,
+    fields: Vec<FieldRef>,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    time: Timestamp,
+    stream: u32,
+    fields_end: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct FieldRef {
+    name: NameId,
+    start: u32,
+    end: u32,
+}
+
+/// One row of a [`RowBatch`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowView<'a> {
+    batch: &'a RowBatch,
+    /// The row's time.
+    pub(crate) time: Timestamp,
+    /// Local number of the row's stream.
+    pub(crate) stream: u32,
+    first_field: u32,
+    fields_end: u32,
+}
+
+impl RowBatch {
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Field names by [`NameId`].
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Streams by local number.
+    pub(crate) fn streams(&self) -> &[Arc<StreamKey>] {
+        &self.streams
+    }
+
+    /// Row `i` in append order.
+    pub(crate) fn row(&self, i: usize) -> Option<RowView<'_>> {
+        let row = self.rows.get(i)?;
+        let first_field = match i.checked_sub(1) {
+            None => 0,
+            Some(p) => self.rows.get(p)?.fields_end,
+        };
+        Some(RowView {
+            batch: self,
+            time: row.time,
+            stream: row.stream,
+            first_field,
+            fields_end: row.fields_end,
+        })
+    }
+
+    /// All rows in append order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = RowView<'_>> + '_ {
+        (0..self.len()).filter_map(|i| self.row(i))
+    }
+
+    /// Bytes of memory held, about.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.bytes.capacity()
+            + self.fields.capacity() * size_of::<FieldRef>()
+            + self.rows.capacity() * size_of::<Row>()
+            + self.names.iter().map(|n| n.capacity() + 24).sum::<usize>()
+    }
+
+    /// Bytes of all values, stream labels not counted.
+    pub(crate) fn value_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl<'a> RowView<'a> {
+    /// Name and value of each field, labels of the stream not repeated, in input order.
+    pub(crate) fn fields(&self) -> impl ExactSizeIterator<Item = (NameId, &'a [u8])> + 'a {
+        let batch = self.batch;
+        let range = self.first_field as usize..self.fields_end as usize;
+        batch.fields.get(range).unwrap_or(&[]).iter().map(move |f| {
+            (f.name, batch.bytes.get(f.start as usize..f.end as usize).unwrap_or(&[]))
+        })
+    }
+
+    /// The row's stream.
+    pub(crate) fn stream_key(&self) -> Option<&'a Arc<StreamKey>> {
+        self.batch.streams.get(self.stream as usize)
+    }
+}
+
+/// Builds a [`RowBatch`] row by row.
+#[derive(Debug, Default)]
+pub(crate) struct RowBatchBuilder {
+    batch: RowBatch,
+    name_table: HashTable<NameId>,
+    hasher: foldhash::fast::RandomState,
+}
+
+impl RowBatchBuilder {
+    /// No rows yet.
+    pub(crate) fn new() -> RowBatchBuilder {
+        RowBatchBuilder::default()
+    }
+
+    /// The number of `name` in this batch.
+    pub(crate) fn name_id(&mut self, name: &str) -> NameId {
+        use std::hash::BuildHasher;
+        let hash = self.hasher.hash_one(name);
+        let names = &mut self.batch.names;
+        let same = |id: &NameId| names.get(*id as usize).is_some_and(|n| n == name);
+        if let Some(id) = self.name_table.find(hash, same) {
+            return *id;
+        }
+        // The number of names in a batch is bounded by its bytes, so it fits.
+        let id = NameId::try_from(names.len()).unwrap_or(NameId::MAX);
+        names.push(name.to_owned());
+        let (hasher, names) = (&self.hasher, &self.batch.names);
+        self.name_table.insert_unique(hash, id, |id| {
+            hasher.hash_one(names.get(*id as usize).map_or("", String::as_str))
+        });
+        id
+    }
+
+    /// Adds a stream without looking for an equal one; the caller keeps the number.
+    pub(crate) fn add_stream(&mut self, stream: Arc<StreamKey>) -> u32 {
+        let id = u32::try_from(self.batch.streams.len()).unwrap_or(u32::MAX);
+        self.batch.streams.push(stream);
+        id
+    }
+
+    /// Appends one field to the open row. `value` must not be empty, `name` not one of the
+    /// row's stream labels and not given twice in a row.
+    pub(crate) fn push_field(&mut self, name: NameId, value: &[u8]) {
+        let start = offset(self.batch.bytes.len());
+        self.batch.bytes.extend_from_slice(value);
+        self.batch.fields.push(FieldRef { name, start, end: offset(self.batch.bytes.len()) });
+    }
+
+    /// Number of fields and bytes of all rows so far, the open one included.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.batch.fields.len(), self.batch.bytes.len())
+    }
+
+    /// Closes the open row.
+    pub(crate) fn finish_row(&mut self, time: Timestamp, stream: u32) {
+        let fields_end = offset(self.batch.fields.len());
+        self.batch.rows.push(Row { time, stream, fields_end });
+    }
+
+    /// Drops the fields of the open row.
+    pub(crate) fn abandon_row(&mut self) {
+        let keep = self.batch.rows.last().map_or(0, |r| r.fields_end as usize);
+        let bytes = match self.batch.fields.get(keep) {
+            Some(f) => f.start as usize,
+            None => self.batch.bytes.len(),
+        };
+        self.batch.fields.truncate(keep);
+        self.batch.bytes.truncate(bytes);
+    }
+
+    /// The number of finished rows.
+    pub(crate) fn len(&self) -> usize {
+        self.batch.rows.len()
+    }
+
+    /// The batch.
+    pub(crate) fn finish(mut self) -> RowBatch {
+        self.abandon_row();
+        self.batch
+    }
+}
+
+/// Batches are at most 64 MiB, so their offsets fit in 32 bits.
+fn offset(n: usize) -> u32 {
+    debug_assert!(u32::try_from(n).is_ok(), "a batch holds less than 4 GiB");
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_in_append_order() {
+        let mut b = RowBatchBuilder::new();
+        let s = b.add_stream(Arc::new(StreamKey::default()));
+        let (x, y) = (b.name_id("x"), b.name_id("y"));
+        assert_eq!(b.name_id("x"), x);
+        b.push_field(x, b"1");
+        b.push_field(y, b"2");
+        b.finish_row(Timestamp::from_nanos(5), s);
+        b.push_field(y, b"lost");
+        b.abandon_row();
+        b.push_field(y, b"3");
+        b.finish_row(Timestamp::from_nanos(4), s);
+        b.push_field(y, b"open");
+        let batch = b.finish();
+        let rows: Vec<_> =
+            batch.iter().map(|r| (r.time.as_nanos(), r.fields().collect())).collect();
+        let want: Vec<(i64, Vec<(u32, &[u8])>)> =
+            vec![(5, vec![(x, b"1"), (y, b"2")]), (4, vec![(y, b"3")])];
+        assert_eq!(rows, want);
+    }
+}

@@ -1,0 +1,1 @@
+//! Shim over locks and atomics, so that schedule tests can swap them.
