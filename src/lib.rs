@@ -22,4 +22,5 @@ mod store;
 mod sync;
 
 pub use error::{Corruption, Error, QueryError, Result};
+pub use options::{Durability, QueryOptions};
 pub use record::{StreamId, Timestamp};

@@ -1,1 +1,107 @@
-//! Options of a store, of ingestion and of a query: every limit with its default and unit.
+//! Options of a store and of a query: every limit with its default and unit.
+
+use std::time::Duration;
+
+use crate::record::Timestamp;
+
+/// What an acknowledged write survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Durability {
+    /// The rows are in memory; the death of the process loses what was not flushed.
+    Buffered,
+    /// The rows are with the operating system: they survive the death of the process.
+    #[default]
+    Process,
+    /// The rows are on the medium: they survive power loss.
+    Sync,
+}
+
+/// How a query runs. The default suits most: all cores, a quarter of the store's memory, no
+/// deadline.
+///
+/// ```
+/// use loglith::QueryOptions;
+/// use std::time::Duration;
+/// let options = QueryOptions::new().deadline(Duration::from_secs(10)).workers(2);
+/// assert_eq!(options.worker_limit(), Some(2));
+/// ```
+#[derive(Debug, Clone)]
+pub struct QueryOptions {
+    pub(crate) now: Option<Timestamp>,
+    pub(crate) workers: Option<usize>,
+    pub(crate) memory_limit_bytes: u64,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) prune: bool,
+    pub(crate) optimise: bool,
+}
+
+impl Default for QueryOptions {
+    fn default() -> QueryOptions {
+        QueryOptions {
+            now: None,
+            workers: None,
+            memory_limit_bytes: DEFAULT_QUERY_MEMORY_BYTES,
+            deadline: None,
+            prune: true,
+            optimise: true,
+        }
+    }
+}
+
+/// Half of the query share of the default memory limit; see [`QueryOptions::memory_limit`].
+pub(crate) const DEFAULT_QUERY_MEMORY_BYTES: u64 = 256 << 20;
+
+impl QueryOptions {
+    /// The default options.
+    pub fn new() -> QueryOptions {
+        QueryOptions::default()
+    }
+
+    /// The time that `now` and relative times mean. Default: the store's clock at the start of
+    /// the query.
+    pub fn now(mut self, now: Timestamp) -> QueryOptions {
+        self.now = Some(now);
+        self
+    }
+
+    /// At most this many threads. Default: one for each core. The answer does not depend on it.
+    pub fn workers(mut self, workers: usize) -> QueryOptions {
+        self.workers = Some(workers.max(1));
+        self
+    }
+
+    /// The memory, in bytes, that pipes which must keep rows (sort, stats, uniq) may hold. A query
+    /// that would need more fails with [`Error::MemoryLimit`](crate::Error::MemoryLimit).
+    /// Default: 256 MiB.
+    pub fn memory_limit(mut self, bytes: u64) -> QueryOptions {
+        self.memory_limit_bytes = bytes;
+        self
+    }
+
+    /// The longest time the query may take; then it fails with
+    /// [`Error::DeadlineExceeded`](crate::Error::DeadlineExceeded). Default: none.
+    pub fn deadline(mut self, deadline: Duration) -> QueryOptions {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Whether metadata may be used to skip data that cannot match. Default: true. Turning it off
+    /// never changes an answer; it exists to prove that.
+    pub fn prune(mut self, prune: bool) -> QueryOptions {
+        self.prune = prune;
+        self
+    }
+
+    /// Whether the query may be rewritten into a cheaper equal one. Default: true. Turning it off
+    /// never changes an answer; it exists to prove that.
+    pub fn optimise(mut self, optimise: bool) -> QueryOptions {
+        self.optimise = optimise;
+        self
+    }
+
+    /// The limit set by [`workers`](QueryOptions::workers).
+    pub fn worker_limit(&self) -> Option<usize> {
+        self.workers
+    }
+}
