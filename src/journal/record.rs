@@ -232,7 +232,9 @@ mod tests {
         b.finish()
     }
 
-    fn flat(b: &RowBatch) -> Vec<(i64, String, Vec<(String, Vec<u8>)>)> {
+    type Flat = (i64, String, Vec<(String, Vec<u8>)>);
+
+    fn flat(b: &RowBatch) -> Vec<Flat> {
         let name = |id: NameId| b.names()[id as usize].clone();
         b.iter()
             .map(|r| {
