@@ -1,0 +1,410 @@
+//! Pages: one column of one block, as a head and strips.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::compress::Decompressor;
+use super::varint::{Reader, put_varint};
+use super::{Bitmap, PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, plain, times};
+use crate::error::Malformed;
+use crate::record::TextVec;
+
+/// How the values of a page are stored. The numbers are part of the format.
+///
+/// Numbers 6 to 14 are reserved for decimals, durations, sizes, IPv4, IPv6, UUID, hex, times in
+/// text, and templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(crate) enum Encoding {
+    /// Lengths and bytes.
+    Plain = 1,
+    /// The same value in all rows: it is the head, there are no strips.
+    Const = 2,
+    /// Numbers of values in a dictionary, which is in the head.
+    Dictionary = 3,
+    /// Canonical decimal integers.
+    Integers = 4,
+    /// The `_time` column: nanoseconds.
+    Times = 5,
+}
+
+impl Encoding {
+    /// The encoding of a number of the format.
+    pub(crate) fn from_u8(n: u8) -> Result<Encoding, Malformed> {
+        match n {
+            1 => Ok(Encoding::Plain),
+            2 => Ok(Encoding::Const),
+            3 => Ok(Encoding::Dictionary),
+            4 => Ok(Encoding::Integers),
+            5 => Ok(Encoding::Times),
+            _ => Err(Malformed("unknown encoding")),
+        }
+    }
+
+    /// The number in the format.
+    pub(crate) fn as_u8(self) -> u8 {
+        self as u8
+    }
+}
+
+/// One column of one block: at most [`PAGE_ROWS_MAX`] values of at most [`PAGE_RAW_MAX`] bytes
+/// together; an empty value is an absent one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageInput<'a> {
+    /// One value for each row.
+    pub(crate) values: &'a TextVec,
+}
+
+/// An encoded page. In a file the strips follow the head at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EncodedPage {
+    /// How the values are stored.
+    pub(crate) encoding: Encoding,
+    /// The head; its length and checksum are kept by whoever refers to the page.
+    pub(crate) head: Vec<u8>,
+    /// All strips, one after the other.
+    pub(crate) strips: Vec<u8>,
+    /// What is known about the values.
+    pub(crate) stats: PageStats,
+    /// The distinct values, the empty one included if some row has none, where the encoder found
+    /// them anyway: for const and dictionary pages. In dictionary order.
+    pub(crate) distinct: Option<Arc<TextVec>>,
+}
+
+impl EncodedPage {
+    /// Bytes of head and strips.
+    pub(crate) fn len(&self) -> usize {
+        self.head.len() + self.strips.len()
+    }
+
+    /// The bytes of strip `i` according to the page's parsed head.
+    pub(crate) fn strip(&self, head: &PageHead, i: usize) -> Option<&[u8]> {
+        let range = head.strip_range(i);
+        let start = usize::try_from(range.start).ok()?.checked_sub(self.head.len())?;
+        let end = usize::try_from(range.end).ok()?.checked_sub(self.head.len())?;
+        self.strips.get(start..end)
+    }
+}
+
+/// Facts about the values of a page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PageStats {
+    /// The number of rows.
+    pub(crate) rows: u32,
+    /// The number of rows with a value.
+    pub(crate) present: u32,
+    /// The shortest length of a present value in bytes; 0 if there is none.
+    pub(crate) min_len: u32,
+    /// The longest length of a value in bytes.
+    pub(crate) max_len: u32,
+    /// Least and greatest value if all present ones are canonical decimal integers of 64 bits.
+    pub(crate) int_range: Option<(i64, i64)>,
+    /// Rows that hold the bytewise least and greatest present value.
+    pub(crate) text_range: Option<(u32, u32)>,
+}
+
+impl PageStats {
+    /// Whether every row has a value.
+    pub(crate) fn all_present(&self) -> bool {
+        self.present == self.rows
+    }
+}
+
+/// Decoded values of up to [`STRIP_ROWS`] consecutive rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Strip {
+    /// The values.
+    Text(TextVec),
+    /// Numbers of values in a dictionary; every code is below its length.
+    Codes {
+        /// The number of each row's value.
+        codes: Vec<u32>,
+        /// The distinct values; an absent value is the empty one.
+        dictionary: Arc<TextVec>,
+    },
+    /// Canonical decimal integers.
+    Ints {
+        /// The number of each row; of no meaning for rows that are absent or exceptions.
+        values: Vec<i64>,
+        /// The rows without a value.
+        absent: Option<Bitmap>,
+        /// Rows whose value is some other text, ascending.
+        exceptions: Vec<(u32, Vec<u8>)>,
+    },
+    /// Nanoseconds since the Unix epoch.
+    Times(Vec<i64>),
+}
+
+impl Strip {
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Strip::Text(text) => text.len(),
+            Strip::Codes { codes, .. } => codes.len(),
+            Strip::Ints { values, .. } | Strip::Times(values) => values.len(),
+        }
+    }
+
+    /// The value of `row`, printed into `scratch` if it is not held as text; empty if absent.
+    #[inline]
+    pub(crate) fn get<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        match self {
+            Strip::Text(text) => text.get(row),
+            Strip::Codes { codes, dictionary } => {
+                codes.get(row).map_or(&[], |code| dictionary.get(*code as usize))
+            }
+            Strip::Ints { values, absent, exceptions } => {
+                if absent.as_ref().is_some_and(|a| a.get(row)) {
+                    return &[];
+                }
+                if let Some(text) = exception(exceptions, row) {
+                    return text;
+                }
+                values.get(row).map_or(&[], |n| print_int(*n, scratch))
+            }
+            Strip::Times(values) => values.get(row).map_or(&[], |n| print_int(*n, scratch)),
+        }
+    }
+
+    /// All values as text.
+    pub(crate) fn to_text(&self) -> TextVec {
+        let mut out = TextVec::new();
+        self.append_to(&mut out);
+        out
+    }
+
+    /// Appends all values to `out`.
+    pub(crate) fn append_to(&self, out: &mut TextVec) {
+        if let Strip::Text(text) = self {
+            out.extend(text);
+            return;
+        }
+        let mut scratch = Vec::new();
+        for row in 0..self.len() {
+            out.push(self.get(row, &mut scratch));
+        }
+    }
+
+    /// Bytes of memory held, a shared dictionary not counted.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            Strip::Text(text) => text.heap_bytes(),
+            Strip::Codes { codes, .. } => codes.capacity() * size_of::<u32>(),
+            Strip::Times(values) => values.capacity() * size_of::<i64>(),
+            Strip::Ints { values, absent, exceptions } => {
+                values.capacity() * size_of::<i64>()
+                    + absent.as_ref().map_or(0, |a| a.words().len() * 8)
+                    + exceptions.iter().map(|(_, text)| text.capacity() + 32).sum::<usize>()
+            }
+        }
+    }
+}
+
+/// The text of an exception row.
+fn exception(exceptions: &[(u32, Vec<u8>)], row: usize) -> Option<&[u8]> {
+    if exceptions.is_empty() {
+        return None;
+    }
+    let i = exceptions.binary_search_by(|(r, _)| (*r as usize).cmp(&row)).ok()?;
+    exceptions.get(i).map(|(_, text)| text.as_slice())
+}
+
+/// The decimal text of `n` in `scratch`.
+fn print_int(n: i64, scratch: &mut Vec<u8>) -> &[u8] {
+    use std::io::Write;
+    scratch.clear();
+    // Writing to a vector cannot fail.
+    let _ = write!(scratch, "{n}");
+    scratch
+}
+
+/// What decoding can reuse from one strip to the next; one for each worker.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    pub(super) zstd: Decompressor,
+    pub(super) scratch: Vec<u8>,
+}
+
+impl Decoder {
+    /// Nothing to reuse yet.
+    pub(crate) fn new() -> Decoder {
+        Decoder::default()
+    }
+
+    /// The raw bytes of a blob that [`Compressor::pack`](super::compress::Compressor::pack) made.
+    pub(crate) fn unpack(&mut self, blob: &[u8], max: usize) -> Result<Vec<u8>, Malformed> {
+        self.zstd.unpack(blob, max)
+    }
+}
+
+/// The number of strips of a page.
+pub(crate) fn strip_count(rows: usize) -> usize {
+    rows.div_ceil(STRIP_ROWS)
+}
+
+/// Where a strip lies, and the checksum of its bytes.
+#[derive(Debug, Clone, Copy)]
+struct StripRef {
+    start: u64,
+    len: u32,
+    checksum: u64,
+}
+
+/// Collects strips and their table while a page is encoded.
+#[derive(Debug, Default)]
+pub(super) struct StripsBuilder {
+    table: Vec<u8>,
+    strips: Vec<u8>,
+    closed: usize,
+}
+
+impl StripsBuilder {
+    /// The buffer to which the bytes of the open strip are appended.
+    pub(super) fn open(&mut self) -> &mut Vec<u8> {
+        &mut self.strips
+    }
+
+    /// Ends the open strip.
+    pub(super) fn close(&mut self) {
+        let strip = self.strips.get(self.closed..).unwrap_or(&[]);
+        put_varint(&mut self.table, strip.len() as u64);
+        self.table.extend_from_slice(&xxh3_64(strip).to_le_bytes());
+        self.closed = self.strips.len();
+    }
+
+    /// The head, which is the strip table and `params`, and the strips.
+    pub(super) fn finish(self, params: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let mut head = self.table;
+        head.extend_from_slice(params);
+        (head, self.strips)
+    }
+}
+
+/// The head of a page: where its strips are, and what decoding them needs.
+#[derive(Debug, Clone)]
+pub(crate) struct PageHead {
+    encoding: Encoding,
+    rows: usize,
+    strips: Vec<StripRef>,
+    end: u64,
+    params: Params,
+}
+
+/// What the head holds for each encoding.
+#[derive(Debug, Clone)]
+enum Params {
+    Plain,
+    Times,
+    Const(Arc<TextVec>),
+}
+
+impl PageHead {
+    /// Reads a head whose checksum has been verified. `rows` is the block's number of rows.
+    pub(crate) fn parse(
+        encoding: Encoding,
+        bytes: &[u8],
+        rows: usize,
+        decoder: &mut Decoder,
+    ) -> Result<PageHead, Malformed> {
+        if rows > PAGE_ROWS_MAX {
+            return Err(Malformed("too many rows in a page"));
+        }
+        if encoding == Encoding::Const {
+            return PageHead::constant(bytes, rows);
+        }
+        let mut r = Reader::new(bytes);
+        let mut strips = Vec::with_capacity(strip_count(rows));
+        let mut start = bytes.len() as u64;
+        for _ in 0..strip_count(rows) {
+            let len = r.varint32()?;
+            strips.push(StripRef { start, len, checksum: r.u64()? });
+            start += u64::from(len);
+        }
+        let params = match encoding {
+            Encoding::Plain => Params::Plain,
+            Encoding::Times => Params::Times,
+            _ => return Err(Malformed("unknown encoding")),
+        };
+        let _ = decoder;
+        r.finish()?;
+        Ok(PageHead { encoding, rows, strips, end: start, params })
+    }
+
+    fn constant(value: &[u8], rows: usize) -> Result<PageHead, Malformed> {
+        if value.len() > PAGE_RAW_MAX {
+            return Err(Malformed("value over its cap"));
+        }
+        let params = Params::Const(Arc::new([value].into_iter().collect()));
+        let end = value.len() as u64;
+        Ok(PageHead { encoding: Encoding::Const, rows, strips: Vec::new(), end, params })
+    }
+
+    /// How the values are stored.
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The number of rows of the page.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of strips, also of const pages, whose strips have no bytes.
+    pub(crate) fn strip_count(&self) -> usize {
+        strip_count(self.rows)
+    }
+
+    /// The number of rows of strip `i`; 0 past the last one.
+    pub(crate) fn strip_rows(&self, i: usize) -> usize {
+        self.rows.saturating_sub(i.saturating_mul(STRIP_ROWS)).min(STRIP_ROWS)
+    }
+
+    /// Where the bytes of strip `i` are, counted from the start of the page (its head).
+    pub(crate) fn strip_range(&self, i: usize) -> Range<u64> {
+        self.strips.get(i).map_or(self.end..self.end, |s| s.start..s.start + u64::from(s.len))
+    }
+
+    /// Bytes of head and strips.
+    pub(crate) fn page_len(&self) -> u64 {
+        self.end
+    }
+
+    /// The distinct values of a const or dictionary page.
+    pub(crate) fn dictionary(&self) -> Option<&Arc<TextVec>> {
+        match &self.params {
+            Params::Const(dictionary) => Some(dictionary),
+            Params::Plain | Params::Times => None,
+        }
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.strips.capacity() * size_of::<StripRef>()
+            + self.dictionary().map_or(0, |d| d.heap_bytes())
+    }
+
+    /// Verifies and decodes strip `i` from its bytes.
+    pub(crate) fn decode_strip(
+        &self,
+        i: usize,
+        bytes: &[u8],
+        decoder: &mut Decoder,
+    ) -> Result<Strip, Malformed> {
+        let rows = self.strip_rows(i);
+        if let Params::Const(dictionary) = &self.params {
+            let dictionary = Arc::clone(dictionary);
+            return Ok(Strip::Codes { codes: vec![0; rows], dictionary });
+        }
+        let strip = self.strips.get(i).ok_or(Malformed("no such strip"))?;
+        if bytes.len() != strip.len as usize || xxh3_64(bytes) != strip.checksum {
+            return Err(Malformed("strip does not match its checksum"));
+        }
+        match &self.params {
+            Params::Plain => plain::decode_strip(bytes, rows, decoder).map(Strip::Text),
+            Params::Times => times::decode_strip(bytes, rows, decoder).map(Strip::Times),
+            Params::Const(_) => Err(Malformed("const page with strips")),
+        }
+    }
+}
