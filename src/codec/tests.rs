@@ -1,4 +1,5 @@
 //! Every page decodes to what was encoded, and hostile bytes are refused.
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 
 use proptest::prelude::*;
 
