@@ -2,8 +2,16 @@
 //!
 //! * [`ast`]: the syntax tree; everything else of this folder speaks in its terms.
 //! * [`regex`]: regular expressions of the language.
+//! * [`column`], [`batch`], [`position`]: rows on their way through a query.
+//! * [`context`]: what a running query hands to its stages.
+//! * [`fields`]: which fields a stage needs.
 
 pub mod ast;
+mod batch;
+mod column;
+mod context;
+mod fields;
+mod position;
 mod regex;
 
 pub use ast::{Filter, Pipe, Query};

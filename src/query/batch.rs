@@ -1,0 +1,187 @@
+//! Rows on their way through a query.
+
+use std::sync::Arc;
+
+use super::column::Column;
+use super::position::RowPos;
+
+/// At most this many rows travel in one batch.
+pub(crate) const MAX_BATCH_ROWS: usize = 65_536;
+
+/// Some rows, column by column.
+///
+/// `_time`, `_stream`, `_stream_id` and `_msg` are columns like any other. Names are unique;
+/// their order is the order of output. A batch holds only the columns that someone needs and
+/// only the rows that are still alive.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Batch {
+    rows: usize,
+    columns: Vec<(Arc<str>, Column)>,
+    positions: Option<Arc<Vec<RowPos>>>,
+}
+
+impl Batch {
+    /// `rows` rows without columns.
+    pub(crate) fn new(rows: usize) -> Batch {
+        Batch { rows, columns: Vec::new(), positions: None }
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Names and values.
+    pub(crate) fn columns(&self) -> &[(Arc<str>, Column)] {
+        &self.columns
+    }
+
+    /// Names and values, given away.
+    pub(crate) fn into_columns(self) -> Vec<(Arc<str>, Column)> {
+        self.columns
+    }
+
+    /// The column called `name`.
+    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(n, _)| &**n == name).map(|(_, c)| c)
+    }
+
+    /// The value of a field, empty if absent.
+    pub(crate) fn value<'a>(
+        &'a self,
+        name: &str,
+        row: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        match self.column(name) {
+            Some(column) => column.value(row, scratch),
+            None => &[],
+        }
+    }
+
+    /// Sets a column: replaced in place if the name exists, else appended.
+    pub(crate) fn set_column(&mut self, name: Arc<str>, column: Column) {
+        match self.columns.iter_mut().find(|(n, _)| *n == name) {
+            Some(slot) => slot.1 = column,
+            None => self.columns.push((name, column)),
+        }
+    }
+
+    /// Removes a column and returns it.
+    pub(crate) fn remove_column(&mut self, name: &str) -> Option<Column> {
+        let at = self.columns.iter().position(|(n, _)| &**n == name)?;
+        Some(self.columns.remove(at).1)
+    }
+
+    /// Keeps the columns whose name passes.
+    pub(crate) fn retain_columns(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.columns.retain(|(name, _)| keep(name));
+    }
+
+    /// The canonical places of the rows, if they come from storage.
+    pub(crate) fn positions(&self) -> Option<&[RowPos]> {
+        self.positions.as_ref().map(|p| p.as_slice())
+    }
+
+    /// Gives the rows their places; ignored unless there is one for each row.
+    pub(crate) fn set_positions(&mut self, positions: Option<Vec<RowPos>>) {
+        debug_assert!(positions.as_ref().is_none_or(|p| p.len() == self.rows));
+        self.positions = positions.filter(|p| p.len() == self.rows).map(Arc::new);
+    }
+
+    /// The given rows, in that order; a row may be named more than once.
+    pub(crate) fn gather(&self, rows: &[u32]) -> Batch {
+        let columns = self.columns.iter().map(|(n, c)| (n.clone(), c.gather(rows))).collect();
+        let positions = self.positions.as_ref().map(|positions| {
+            let at = |&r: &u32| positions.get(r as usize).copied().unwrap_or_default();
+            Arc::new(rows.iter().map(at).collect())
+        });
+        Batch { rows: rows.len(), columns, positions }
+    }
+
+    /// Rows `start..start + len`, cut to what there is.
+    pub(crate) fn slice(&self, start: usize, len: usize) -> Batch {
+        let end = start.saturating_add(len).min(self.rows);
+        if start == 0 && end == self.rows {
+            return self.clone();
+        }
+        let as_row = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let rows: Vec<u32> = (as_row(start)..as_row(end)).collect();
+        self.gather(&rows)
+    }
+
+    /// All rows of `batches`, one after the other. Columns that a batch lacks are absent there;
+    /// places are kept only if all batches have them.
+    pub(crate) fn concat(batches: &[Batch]) -> Batch {
+        if let [one] = batches {
+            return one.clone();
+        }
+        let rows = batches.iter().map(Batch::rows).sum();
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for (name, _) in batches.iter().flat_map(|b| &b.columns) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        let absent = Column::absent();
+        let join = |name: Arc<str>| {
+            let parts: Vec<(&Column, usize)> =
+                batches.iter().map(|b| (b.column(&name).unwrap_or(&absent), b.rows)).collect();
+            let column = Column::concat(&parts);
+            (name, column)
+        };
+        let columns = names.into_iter().map(join).collect();
+        let positions: Option<Vec<&[RowPos]>> = batches.iter().map(Batch::positions).collect();
+        let positions = positions.filter(|p| !p.is_empty()).map(|p| Arc::new(p.concat()));
+        Batch { rows, columns, positions }
+    }
+
+    /// Bytes of memory held, shared buffers counted whole.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let columns: usize = self.columns.iter().map(|(n, c)| n.len() + 48 + c.heap_bytes()).sum();
+        let positions = self.positions.as_ref().map_or(0, |p| p.capacity() * size_of::<RowPos>());
+        columns + positions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(a: &[&str], order: u64) -> Batch {
+        let mut b = Batch::new(a.len());
+        b.set_column("a".into(), Column::text(a.iter().map(|s| s.as_bytes()).collect()));
+        let at = |i: u64| RowPos { order: order + i, ..RowPos::default() };
+        b.set_positions(Some((0..a.len() as u64).map(at).collect()));
+        b
+    }
+
+    fn values(b: &Batch, name: &str) -> Vec<Vec<u8>> {
+        let mut scratch = Vec::new();
+        (0..b.rows()).map(|r| b.value(name, r, &mut scratch).to_vec()).collect()
+    }
+
+    #[test]
+    fn concat_pads_columns_and_keeps_places() {
+        let mut second = batch(&["z"], 7);
+        second.set_column("b".into(), Column::constant(b"k"));
+        let all = Batch::concat(&[batch(&["x", "y"], 0), second]);
+        assert_eq!(values(&all, "a"), [b"x", b"y", b"z"]);
+        assert_eq!(values(&all, "b"), [&b""[..], b"", b"k"]);
+        let orders: Vec<u64> = all.positions().unwrap().iter().map(|p| p.order).collect();
+        assert_eq!(orders, [0, 1, 7]);
+        let cut = all.slice(1, 9);
+        assert_eq!(values(&cut, "a"), [b"y", b"z"]);
+        assert_eq!(cut.positions().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn set_column_replaces_in_place() {
+        let mut b = batch(&["x"], 0);
+        b.set_column("b".into(), Column::constant(b"1"));
+        b.set_column("a".into(), Column::constant(b"2"));
+        let names: Vec<&str> = b.columns().iter().map(|(n, _)| &**n).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(values(&b, "a"), [b"2"]);
+    }
+}
