@@ -1,17 +1,43 @@
 //! LAYER 0: the data model. No I/O, no storage.
 //!
-//! * [`Timestamp`]: nanoseconds since the Unix epoch.
+//! * [`Timestamp`]: nanoseconds since the Unix epoch, its spellings, civil dates, partial times.
+//! * Durations, decimals, numbers in texts, exact sums.
+//! * The total order of values.
 //! * [`TextVec`]: many byte strings in one allocation, the shape in which columns travel.
 //! * [`RowBatch`]: normalised rows, ready to be journaled and put in blocks.
 //! * [`StreamId`] and the canonical text of a stream.
+//!
+//! Everything here is a pure function of its input and safe on any bytes.
 
+mod civil;
+mod decimal;
+mod duration;
+mod number;
+mod partial_time;
 mod row_batch;
 mod stream;
 mod text_vec;
 mod timestamp;
+mod value_order;
 
+pub(crate) use civil::{
+    civil_from_days, days_from_civil, days_in_month, month_start, next_month_start,
+    next_year_start, year_start,
+};
+pub(crate) use decimal::Decimal;
+pub(crate) use duration::{parse_duration, parse_duration_nanos, write_duration};
+pub(crate) use number::{
+    Number, parse_canonical_int, parse_ipv4, parse_number, parse_numeric, parse_quantity,
+    parse_size, write_f64,
+};
+pub(crate) use partial_time::{TimeSpan, Zone, parse_partial_time};
 pub(crate) use row_batch::{NameId, RowBatch, RowBatchBuilder, RowView};
 pub use stream::StreamId;
 pub(crate) use stream::{StreamKey, stream_text};
 pub(crate) use text_vec::TextVec;
 pub use timestamp::Timestamp;
+pub(crate) use timestamp::{
+    NANOS_PER_DAY, NANOS_PER_SECOND, from_unix, parse_entry_time, parse_offset, parse_rfc3339,
+    parse_unix, parse_utc_fixed,
+};
+pub(crate) use value_order::{SortKey, cmp_natural, cmp_values, cmp_values_then_bytes};
