@@ -49,11 +49,7 @@ impl Compressor {
     /// Appends `raw` as a packed blob.
     pub(crate) fn pack(&mut self, raw: &[u8], out: &mut Vec<u8>) {
         match self.frame(raw) {
-            Some(frame) => {
-                out.push(ZSTD);
-                put_varint(out, raw.len() as u64);
-                out.extend_from_slice(frame);
-            }
+            Some(frame) => put_frame(raw.len(), frame, out),
             None => {
                 out.push(RAW);
                 put_varint(out, raw.len() as u64);
@@ -61,6 +57,13 @@ impl Compressor {
             }
         }
     }
+}
+
+/// Appends the packed blob of a frame of `raw_len` bytes.
+pub(super) fn put_frame(raw_len: usize, frame: &[u8], out: &mut Vec<u8>) {
+    out.push(ZSTD);
+    put_varint(out, raw_len as u64);
+    out.extend_from_slice(frame);
 }
 
 impl std::fmt::Debug for Compressor {

@@ -14,8 +14,12 @@
 //! Callers: the part's writer and reader, the stream table, and the scan (for typed strips).
 
 mod bitmap;
+mod bitpack;
 pub(crate) mod compress;
+mod dictionary;
 mod encoder;
+mod frame;
+mod integers;
 mod page;
 mod plain;
 mod times;

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::compress::Decompressor;
 use super::varint::{Reader, put_varint};
-use super::{Bitmap, PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, plain, times};
+use super::{Bitmap, PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, dictionary, integers, plain, times};
 use crate::error::Malformed;
 use crate::record::TextVec;
 
@@ -297,7 +297,9 @@ pub(crate) struct PageHead {
 enum Params {
     Plain,
     Times,
+    Integers,
     Const(Arc<TextVec>),
+    Dictionary(Arc<TextVec>),
 }
 
 impl PageHead {
@@ -325,9 +327,10 @@ impl PageHead {
         let params = match encoding {
             Encoding::Plain => Params::Plain,
             Encoding::Times => Params::Times,
-            _ => return Err(Malformed("unknown encoding")),
+            Encoding::Integers => Params::Integers,
+            Encoding::Dictionary => Params::Dictionary(dictionary::decode_params(&mut r, decoder)?),
+            Encoding::Const => return Err(Malformed("const page with strips")),
         };
-        let _ = decoder;
         r.finish()?;
         Ok(PageHead { encoding, rows, strips, end: start, params })
     }
@@ -374,8 +377,8 @@ impl PageHead {
     /// The distinct values of a const or dictionary page.
     pub(crate) fn dictionary(&self) -> Option<&Arc<TextVec>> {
         match &self.params {
-            Params::Const(dictionary) => Some(dictionary),
-            Params::Plain | Params::Times => None,
+            Params::Const(dictionary) | Params::Dictionary(dictionary) => Some(dictionary),
+            Params::Plain | Params::Times | Params::Integers => None,
         }
     }
 
@@ -392,19 +395,33 @@ impl PageHead {
         bytes: &[u8],
         decoder: &mut Decoder,
     ) -> Result<Strip, Malformed> {
+        if !matches!(self.params, Params::Const(_)) {
+            let strip = self.strips.get(i).ok_or(Malformed("no such strip"))?;
+            if bytes.len() != strip.len as usize || xxh3_64(bytes) != strip.checksum {
+                return Err(Malformed("strip does not match its checksum"));
+            }
+        }
+        self.decode_verified(i, bytes, decoder)
+    }
+
+    /// Decodes strip `i` from bytes whose checksum has been verified.
+    pub(super) fn decode_verified(
+        &self,
+        i: usize,
+        bytes: &[u8],
+        decoder: &mut Decoder,
+    ) -> Result<Strip, Malformed> {
         let rows = self.strip_rows(i);
-        if let Params::Const(dictionary) = &self.params {
-            let dictionary = Arc::clone(dictionary);
-            return Ok(Strip::Codes { codes: vec![0; rows], dictionary });
-        }
-        let strip = self.strips.get(i).ok_or(Malformed("no such strip"))?;
-        if bytes.len() != strip.len as usize || xxh3_64(bytes) != strip.checksum {
-            return Err(Malformed("strip does not match its checksum"));
-        }
         match &self.params {
             Params::Plain => plain::decode_strip(bytes, rows, decoder).map(Strip::Text),
-            Params::Times => times::decode_strip(bytes, rows, decoder).map(Strip::Times),
-            Params::Const(_) => Err(Malformed("const page with strips")),
+            Params::Times => times::decode_strip(bytes, rows).map(Strip::Times),
+            Params::Integers => integers::decode_strip(bytes, rows),
+            Params::Dictionary(dictionary) => {
+                dictionary::decode_strip(bytes, rows, dictionary, decoder)
+            }
+            Params::Const(dictionary) => {
+                Ok(Strip::Codes { codes: vec![0; rows], dictionary: Arc::clone(dictionary) })
+            }
         }
     }
 }

@@ -4,18 +4,17 @@
 //! `width u8` and one little-endian number of that many bytes for each row; width 0 has one
 //! varint, the length of all.
 
+use super::PAGE_RAW_MAX;
 use super::compress::Compressor;
 use super::page::Decoder;
 use super::varint::{Reader, put_bytes, put_varint};
-use super::{PAGE_RAW_MAX, STRIP_ROWS};
 use crate::error::Malformed;
 use crate::record::TextVec;
 
 /// Appends the strip of rows `from..to`.
 pub(super) fn encode_strip(
     values: &TextVec,
-    from: usize,
-    to: usize,
+    (from, to): (usize, usize),
     zstd: &mut Compressor,
     out: &mut Vec<u8>,
 ) {
@@ -60,7 +59,7 @@ pub(super) fn decode_strip(
     decoder: &mut Decoder,
 ) -> Result<TextVec, Malformed> {
     let mut r = Reader::new(bytes);
-    let lengths_max = STRIP_ROWS * 4 + 16;
+    let lengths_max = rows * 4 + 16;
     let blob = r.bytes(lengths_max + 16)?;
     let Decoder { zstd, scratch } = decoder;
     zstd.unpack_into(blob, lengths_max, scratch)?;

@@ -83,6 +83,55 @@ fn text(values: &[Vec<u8>]) -> TextVec {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
+    fn mangled_strips_are_read_or_refused(
+        values in column(),
+        at in any::<usize>(),
+        xor in 1u8..,
+        keep in any::<usize>(),
+    ) {
+        // The decoders themselves, without the checksum before them.
+        let values = text(&values);
+        let page = encode(&values, 1);
+        let mut decoder = Decoder::new();
+        let mut head = page.head.clone();
+        if !head.is_empty() {
+            let at = at % head.len();
+            head[at] ^= xor;
+            let _ = PageHead::parse(page.encoding, &head, values.len(), &mut decoder);
+        }
+        let head = PageHead::parse(page.encoding, &page.head, values.len(), &mut decoder).unwrap();
+        if !page.strips.is_empty() {
+            let mut strip = page.strip(&head, 0).unwrap().to_vec();
+            let at = at % strip.len();
+            strip[at] ^= xor;
+            let _ = head.decode_verified(0, &strip, &mut decoder);
+            strip.truncate(keep % strip.len());
+            let _ = head.decode_verified(0, &strip, &mut decoder);
+        }
+    }
+
+    #[test]
+    fn stats_are_facts(values in column()) {
+        let column = text(&values);
+        let stats = encode(&column, 1).stats;
+        let present: Vec<&Vec<u8>> = values.iter().filter(|v| !v.is_empty()).collect();
+        prop_assert_eq!(stats.rows as usize, values.len());
+        prop_assert_eq!(stats.present as usize, present.len());
+        prop_assert_eq!(stats.min_len as usize, present.iter().map(|v| v.len()).min().unwrap_or(0));
+        prop_assert_eq!(stats.max_len as usize, present.iter().map(|v| v.len()).max().unwrap_or(0));
+        let range = stats.text_range.map(|(a, b)| (&values[a as usize], &values[b as usize]));
+        let want = present.iter().min().zip(present.iter().max()).map(|(a, b)| (*a, *b));
+        prop_assert_eq!(range, want);
+        let numbers: Option<Vec<i64>> =
+            present.iter().map(|v| std::str::from_utf8(v).ok()?.parse().ok()).collect();
+        if let Some((min, max)) = stats.int_range {
+            let numbers = numbers.unwrap();
+            prop_assert_eq!(numbers.iter().min(), Some(&min));
+            prop_assert_eq!(numbers.iter().max(), Some(&max));
+        }
+    }
+
+    #[test]
     fn columns_come_back(values in column(), level in 0i32..3) {
         let values = text(&values);
         let page = encode(&values, level);
@@ -138,4 +187,46 @@ fn constants_live_in_the_head() {
     assert_eq!((page.encoding, page.len()), (Encoding::Const, 4));
     assert_eq!(decode(&page, 5000), values);
     assert_eq!(page.distinct.unwrap().len(), 1);
+}
+
+/// `n` values made by `f`.
+fn made(n: usize, f: impl Fn(usize) -> String) -> TextVec {
+    (0..n).map(f).map(String::into_bytes).collect::<Vec<_>>().iter().map(Vec::as_slice).collect()
+}
+
+#[test]
+fn the_encoding_follows_the_values() {
+    let kind = |values: &TextVec| encode(values, 1).encoding;
+    let spread = |i: usize| i.wrapping_mul(2_654_435_761) % 1_000_003;
+    assert_eq!(kind(&made(5000, |i| spread(i).to_string())), Encoding::Integers);
+    assert_eq!(kind(&made(5000, |i| format!("{:08}x", spread(i)))), Encoding::Plain);
+    assert_eq!(kind(&made(5000, |i| format!("v{}", spread(i) % 300))), Encoding::Dictionary);
+    let few = made(5000, |i| if i % 500 == 9 { "n/a".into() } else { spread(i).to_string() });
+    let page = encode(&few, 1);
+    assert_eq!(page.encoding, Encoding::Integers);
+    assert_eq!(page.stats.int_range, None);
+    assert_eq!(decode(&page, 5000), few);
+    let counter = encode(&made(5000, |i| (1_000_000 + i * 17).to_string()), 1);
+    assert_eq!(counter.encoding, Encoding::Integers);
+    assert!(counter.len() < 200, "{}", counter.len());
+    assert_eq!(counter.stats.int_range, Some((1_000_000, 1_084_983)));
+}
+
+#[test]
+fn no_page_is_much_larger_than_its_text() {
+    let noise = |i: usize| format!("{:x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    for n in [1, 2, 3, 10, 100, 3000] {
+        let values = made(n, noise);
+        let page = encode(&values, 1);
+        assert!(page.len() <= values.bytes().len() + n + 32, "{n} rows: {}", page.len());
+    }
+}
+
+#[test]
+fn one_huge_value_comes_back() {
+    let mut values = TextVec::new();
+    values.push(b"small");
+    values.push(&vec![b'x'; 3 << 20]);
+    assert_eq!(decode(&encode(&values, 1), 2), values);
+    assert_eq!(decode(&encode(&values, 0), 2), values);
 }
