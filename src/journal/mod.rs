@@ -1,3 +1,20 @@
 //! LAYER 3: the append-only record of acknowledged batches.
+//!
+//! [`Journal`] appends, [`replay`] reads back. One record is one batch, whole or not at all. A
+//! record is with the operating system when `append` returns, so it survives the death of the
+//! process; [`Journal::sync`] makes it survive power loss. The journal is a list of segment files
+//! `JOURNAL-<n>`; a segment goes when parts hold all its rows durably.
+//!
+//! Only the store calls it, under the lock that gives out sequences: journal order is sequence
+//! order is visibility order.
 
 mod record;
+mod replay;
+mod segment;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub(crate) use record::encode;
+pub(crate) use replay::{Replayed, replay};
+pub(crate) use writer::{Journal, Sealed};

@@ -267,7 +267,9 @@ mod tests {
         }
 
         #[test]
-        fn damaged_bytes_never_panic(rows in rows(), at in any::<prop::sample::Index>(), x in 1u8..) {
+        fn damaged_bytes_never_panic(
+            rows in rows(), at in any::<prop::sample::Index>(), x in 1u8..,
+        ) {
             let mut bytes = Vec::new();
             encode(&build(&rows), &mut bytes);
             let i = at.index(bytes.len());
