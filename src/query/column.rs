@@ -1,7 +1,6 @@
 //! One column of a batch, in the form in which it was stored.
 
 use std::borrow::Cow;
-use std::io::Write;
 use std::sync::Arc;
 
 use crate::codec::Bitmap;
@@ -257,8 +256,7 @@ pub(crate) fn push_int(out: &mut Vec<u8>, n: i64) {
 
 /// Appends the RFC 3339 text of `ns`.
 pub(crate) fn push_time(out: &mut Vec<u8>, ns: i64) {
-    // Writing to memory does not fail.
-    let _ = write!(out, "{}", Timestamp::from_nanos(ns));
+    Timestamp::from_nanos(ns).write_to(out);
 }
 
 fn exception(exceptions: &[(u32, Box<[u8]>)], row: usize) -> Option<&[u8]> {

@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use jiff::tz::TimeZone;
-
 use super::ast::Query;
 use super::batch::Batch;
 use super::fields::FieldSet;
 use super::position::{RowPos, StreamTexts};
 use crate::error::{Error, Result};
-use crate::record::Timestamp;
+use crate::record::{Timestamp, Zone};
 
 /// Call [`ExecContext::check`] at least once for this many rows.
 pub(crate) const CHECK_ROWS: usize = 4_096;
@@ -21,7 +19,7 @@ pub(crate) struct ExecContext<'a> {
     /// The time at which the query runs, the same for all its parts.
     pub(crate) now: Timestamp,
     /// The zone of times and calendar units that name none.
-    pub(crate) zone: TimeZone,
+    pub(crate) zone: Zone,
     /// The memory that collected state is charged to.
     pub(crate) memory: Arc<QueryMemory>,
     /// When the query has to end.

@@ -5,12 +5,16 @@
 //! * [`column`], [`batch`], [`position`]: rows on their way through a query.
 //! * [`context`]: what a running query hands to its stages.
 //! * [`fields`]: which fields a stage needs.
+//! * [`group`]: rows by equal values of some columns.
+//! * [`pipe`]: what happens to rows between the scan and the caller.
 
 pub mod ast;
 mod batch;
 mod column;
 mod context;
 mod fields;
+mod group;
+mod pipe;
 mod position;
 mod regex;
 
