@@ -69,7 +69,7 @@ pub(crate) fn replay(
         if let Err(what) = check_header(&bytes, store_id, *segment) {
             // A header is synced before the first record, so a bad one with nothing behind it
             // was cut short by a crash; the next segment then says that nothing here is valid.
-            let torn = last && bytes.len() as u64 <= HEADER_LEN;
+            let torn = last && bytes.len() <= HEADER_LEN;
             if torn || next == Some(0) {
                 out.torn_bytes += if torn { bytes.len() as u64 } else { 0 };
                 out.segments.push(Sealed { segment: *segment, len: 0, last_sequence: 0 });
@@ -106,7 +106,7 @@ fn check_header(
 
 /// What the header of the next segment says about the valid length of `segment`.
 fn valid_len_in(next: u64, file: &dyn ReadAt, segment: u64) -> Option<u64> {
-    let bytes = read_vec_at(file, 0, HEADER_LEN).ok()?;
+    let bytes = read_vec_at(file, 0, HEADER_LEN as u64).ok()?;
     let header = SegmentHeader::decode(&bytes).ok()?;
     (header.segment == next && next == segment + 1).then_some(header.previous_len)
 }
@@ -129,7 +129,7 @@ impl SegmentScan<'_> {
         if known.is_some_and(|n| n > self.bytes.len()) {
             self.damaged(self.bytes.len(), "the segment is shorter than it was");
         }
-        let mut at = HEADER_LEN as usize;
+        let mut at = HEADER_LEN;
         let mut last_sequence = 0;
         let mut synced = 0u32;
         let mut bad: Vec<(usize, usize)> = Vec::new();

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::error::Malformed;
 
 /// Bytes of a segment's header.
-pub(crate) const HEADER_LEN: u64 = 56;
+pub(crate) const HEADER_LEN: usize = 56;
 /// Bytes of a record before its payload.
 pub(crate) const RECORD_HEADER_LEN: usize = 32;
 /// The longest payload: a batch of 64 MiB of values with its names, streams and lengths.
@@ -67,7 +67,7 @@ pub(crate) struct SegmentHeader {
 impl SegmentHeader {
     /// The header's bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(HEADER_LEN as usize);
+        let mut out = Vec::with_capacity(HEADER_LEN);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&FORMAT.to_le_bytes());
         out.extend_from_slice(&0u32.to_le_bytes());
@@ -82,8 +82,8 @@ impl SegmentHeader {
     /// Reads a header from the first bytes of a segment.
     pub(crate) fn decode(bytes: &[u8]) -> Result<SegmentHeader, Malformed> {
         let short = Malformed("the segment header is incomplete");
-        let head = bytes.get(..HEADER_LEN as usize).ok_or(short)?;
-        let (body, sum) = head.split_at_checked(HEADER_LEN as usize - 8).ok_or(short)?;
+        let head = bytes.get(..HEADER_LEN).ok_or(short)?;
+        let (body, sum) = head.split_at_checked(HEADER_LEN - 8).ok_or(short)?;
         if number::<8>(sum).map(u64::from_le_bytes) != Some(xxh3_64(body)) {
             return Err(Malformed("the segment header's checksum differs"));
         }

@@ -149,7 +149,7 @@ fn flips_and_truncations() {
     }
     let path = segment_path(&root(), 1);
     let good = disk.read_file(&path).unwrap();
-    let record = (good.len() - HEADER_LEN as usize) / 3;
+    let record = (good.len() - HEADER_LEN) / 3;
     for i in 0..good.len() {
         let mut bad = good.clone();
         bad[i] ^= 0x10;
@@ -165,7 +165,7 @@ fn flips_and_truncations() {
     for len in 0..good.len() {
         disk.write_file(&path, &good[..len]);
         let (replayed, rows) = read(&disk);
-        let whole = len.saturating_sub(HEADER_LEN as usize) / record;
+        let whole = len.saturating_sub(HEADER_LEN) / record;
         assert_eq!(rows.len(), whole * 5, "length {len}: {replayed:?}");
         assert!(replayed.damage.is_empty());
     }

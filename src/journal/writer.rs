@@ -114,7 +114,7 @@ impl Journal {
     /// Removes the segments whose rows are all at or before `sequence`, which parts hold durably.
     /// The segment being written goes too if it is sealed by that (it is long, or `all`).
     pub(crate) fn release(&mut self, sequence: u64, all: bool) -> Result<()> {
-        let done = |c: &Current| c.last_sequence <= sequence && c.len > HEADER_LEN;
+        let done = |c: &Current| c.last_sequence <= sequence && c.len > HEADER_LEN as u64;
         if self.current.as_ref().is_some_and(|c| done(c) && (all || c.len > SEGMENT_LEN_TARGET)) {
             self.seal();
         }
@@ -192,6 +192,12 @@ impl Journal {
             let _ = self.disk.remove_file(&path);
             return Err(e);
         }
-        Ok(Current { segment, file, len: HEADER_LEN, last_sequence: 0, synced: HEADER_LEN })
+        Ok(Current {
+            segment,
+            file,
+            len: HEADER_LEN as u64,
+            last_sequence: 0,
+            synced: HEADER_LEN as u64,
+        })
     }
 }
