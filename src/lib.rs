@@ -23,4 +23,4 @@ mod sync;
 
 pub use error::{Corruption, Error, QueryError, Result};
 pub use options::{Durability, QueryOptions};
-pub use record::{StreamId, Timestamp};
+pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};

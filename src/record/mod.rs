@@ -12,6 +12,9 @@
 mod civil;
 mod decimal;
 mod duration;
+mod entry;
+mod exact_sum;
+mod limits;
 mod number;
 mod partial_time;
 mod row_batch;
@@ -26,6 +29,11 @@ pub(crate) use civil::{
 };
 pub(crate) use decimal::Decimal;
 pub(crate) use duration::{parse_duration, parse_duration_nanos, write_duration};
+pub(crate) use entry::EntryView;
+pub use entry::{Batch, BatchEntry, Entry, FieldValue};
+pub(crate) use exact_sum::ExactSum;
+pub use limits::Limits;
+pub(crate) use limits::{HARD_MAX_ENTRY_BYTES, MAX_BATCH_BYTES, MAX_NESTING};
 pub(crate) use number::{
     Number, parse_canonical_int, parse_ipv4, parse_number, parse_numeric, parse_quantity,
     parse_size, write_f64,
