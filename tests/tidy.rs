@@ -1,5 +1,13 @@
 //! The house rules that a machine can check, read from the sources themselves.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 #[path = "support/source.rs"]
 mod source;
 

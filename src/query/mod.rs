@@ -20,3 +20,6 @@ mod regex;
 
 pub use ast::{Filter, Pipe, Query};
 pub use regex::Regex;
+
+#[cfg(test)]
+mod naive;

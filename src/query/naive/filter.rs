@@ -1,0 +1,211 @@
+//! Which rows a filter keeps.
+
+use std::sync::LazyLock;
+
+use regex_automata::meta::Regex;
+
+use super::Row;
+use super::value::{covered, ipv4, number};
+use crate::query::ast::{
+    CompareOp, FieldOp, FieldPattern, Filter, LabelOp, Predicate, StreamSelector, TimeFilter,
+    TimeForm, TimePoint, ValueSet, WeekRange,
+};
+
+/// Letters, decimal digits and `_` of any script.
+static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{Nd}_]$").unwrap());
+
+/// Whether the row passes.
+pub(crate) fn matches(filter: &Filter, row: &Row, now: i64) -> bool {
+    match filter {
+        Filter::All => true,
+        Filter::And(list) => list.iter().all(|f| matches(f, row, now)),
+        Filter::Or(list) => list.iter().any(|f| matches(f, row, now)),
+        Filter::Not(f) => !matches(f, row, now),
+        Filter::Field { field: FieldPattern::Name(name), predicate } => {
+            holds(predicate, row.get(name), row)
+        }
+        Filter::Field { field: FieldPattern::Prefix(prefix), predicate } => row
+            .fields
+            .iter()
+            .any(|(name, value)| name.starts_with(prefix.as_str()) && holds(predicate, value, row)),
+        Filter::Stream(selector) => stream_matches(selector, row),
+        Filter::Time(t) => time_matches(t, row.time, now),
+        Filter::DayRange(d) => {
+            let local = (row.time + d.offset.unwrap_or(0)).rem_euclid(86_400_000_000_000);
+            d.start <= local && local < d.end
+        }
+        Filter::WeekRange(w) => week_matches(w, row.time),
+        other => panic!("the naive evaluator does not know {other:?}"),
+    }
+}
+
+fn holds(predicate: &Predicate, value: &str, row: &Row) -> bool {
+    match predicate {
+        Predicate::Any => !value.is_empty(),
+        Predicate::Phrase(p) if p.is_empty() => value.is_empty(),
+        Predicate::Phrase(p) => phrase_at(value, p, true).is_some(),
+        Predicate::Prefix(p) => phrase_at(value, p, false).is_some(),
+        Predicate::Substring(s) => value.contains(s.as_str()),
+        Predicate::PhraseFold(p) if p.is_empty() => value.is_empty(),
+        Predicate::PhraseFold(p) => phrase_at(&fold(value), &fold(p), true).is_some(),
+        Predicate::PrefixFold(p) if p.is_empty() => !value.is_empty(),
+        Predicate::PrefixFold(p) => phrase_at(&fold(value), &fold(p), false).is_some(),
+        Predicate::Exact(x) => value == x,
+        Predicate::ExactPrefix(x) => value.starts_with(x.as_str()),
+        Predicate::In(ValueSet::Any)
+        | Predicate::ContainsAll(ValueSet::Any)
+        | Predicate::ContainsAny(ValueSet::Any) => true,
+        Predicate::In(ValueSet::List(list)) => list.iter().any(|x| value == x),
+        Predicate::ContainsAll(ValueSet::List(list)) => {
+            list.iter().all(|p| phrase_at(value, p, true).is_some())
+        }
+        Predicate::ContainsAny(ValueSet::List(list)) => {
+            list.iter().any(|p| phrase_at(value, p, true).is_some())
+        }
+        Predicate::Sequence(list) => sequence(value, list),
+        Predicate::Regex(re) => re.meta().is_match(value),
+        Predicate::Compare { op, value: right } => compares(*op, value, right),
+        Predicate::Range { min, max } => {
+            let Some(v) = number(value) else { return false };
+            let (lo, hi) = (number(&min.value.text).unwrap(), number(&max.value.text).unwrap());
+            (v > lo || (min.inclusive && v == lo)) && (v < hi || (max.inclusive && v == hi))
+        }
+        Predicate::StringRange { min, max } => min.as_str() <= value && value < max.as_str(),
+        Predicate::LenRange { min, max } => {
+            let len = value.chars().count() as u64;
+            *min <= len && len <= *max
+        }
+        Predicate::Ipv4Range { min, max } => ipv4(value).is_some_and(|ip| *min <= ip && ip <= *max),
+        Predicate::CompareField { op, other } => compares_field(*op, value, row.get(other)),
+        other => panic!("the naive evaluator does not know {other:?}"),
+    }
+}
+
+fn is_word(c: char) -> bool {
+    let mut buffer = [0; 4];
+    WORD.is_match(&*c.encode_utf8(&mut buffer))
+}
+
+/// Where `p` first stands in `value` with a word boundary in front and, if asked, behind.
+fn phrase_at(value: &str, p: &str, whole: bool) -> Option<usize> {
+    let starts_word = p.chars().next().is_some_and(is_word);
+    let ends_word = p.chars().next_back().is_some_and(is_word);
+    for at in 0..=value.len() {
+        if !value.is_char_boundary(at) || !value[at..].starts_with(p) {
+            continue;
+        }
+        let before = value[..at].chars().next_back().is_some_and(is_word);
+        let after = value[at + p.len()..].chars().next().is_some_and(is_word);
+        let inside_word = (starts_word && before) || (whole && ends_word && after);
+        if !inside_word {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn sequence(value: &str, list: &[String]) -> bool {
+    let mut rest = value;
+    for p in list {
+        match phrase_at(rest, p, true) {
+            Some(at) => rest = &rest[at + p.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Lower case character by character, never two for one.
+fn fold(text: &str) -> String {
+    text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
+}
+
+fn ordering_fits<T: PartialOrd + ?Sized>(op: CompareOp, a: &T, b: &T) -> bool {
+    match op {
+        CompareOp::Greater => a > b,
+        CompareOp::GreaterOrEqual => a >= b,
+        CompareOp::Less => a < b,
+        CompareOp::LessOrEqual => a <= b,
+    }
+}
+
+fn compares(op: CompareOp, value: &str, right: &str) -> bool {
+    match number(right) {
+        Some(r) => number(value).is_some_and(|v| ordering_fits(op, &v, &r)),
+        None => ordering_fits(op, value.as_bytes(), right.as_bytes()),
+    }
+}
+
+fn compares_field(op: FieldOp, a: &str, b: &str) -> bool {
+    let op = match op {
+        FieldOp::Equal => return a == b,
+        FieldOp::LessOrEqual => CompareOp::LessOrEqual,
+        FieldOp::Less => CompareOp::Less,
+    };
+    match (number(a), number(b)) {
+        (Some(x), Some(y)) => ordering_fits(op, &x, &y),
+        _ => ordering_fits(op, a.as_bytes(), b.as_bytes()),
+    }
+}
+
+fn stream_matches(selector: &StreamSelector, row: &Row) -> bool {
+    let label = |name: &str| row.labels.get(name).map_or("", String::as_str);
+    selector.alternatives.iter().any(|all| {
+        all.iter().all(|f| match &f.op {
+            LabelOp::Equal(v) => label(&f.label) == v,
+            LabelOp::NotEqual(v) => label(&f.label) != v,
+            LabelOp::Matches(re) => re.meta().is_match(label(&f.label)),
+            LabelOp::NotMatches(re) => !re.meta().is_match(label(&f.label)),
+            LabelOp::In(list) => list.iter().any(|v| v == "*" || v == label(&f.label)),
+            LabelOp::NotIn(list) => !list.iter().any(|v| v == "*" || v == label(&f.label)),
+        })
+    })
+}
+
+/// First and last nanosecond of a point in time.
+fn point(p: &TimePoint, now: i64) -> (i64, i64) {
+    match p {
+        TimePoint::Now => (now, now),
+        TimePoint::BeforeNow(d) => (now - d.nanos, now - d.nanos),
+        TimePoint::Text(t) => {
+            let (lo, hi, _) = covered(t).unwrap_or_else(|| panic!("a time: {t}"));
+            (lo, hi)
+        }
+    }
+}
+
+fn time_matches(filter: &TimeFilter, time: i64, now: i64) -> bool {
+    let time = time + filter.offset.as_ref().map_or(0, |d| d.nanos);
+    match &filter.form {
+        TimeForm::Last(d) => now - d.nanos <= time && time < now,
+        TimeForm::OlderThan(d) => time < now - d.nanos,
+        TimeForm::At(p) => {
+            let (lo, hi) = point(p, now);
+            lo <= time && time <= hi
+        }
+        TimeForm::Compare { op, point: p } => {
+            let (lo, hi) = point(p, now);
+            match op {
+                CompareOp::Greater => time > lo,
+                CompareOp::GreaterOrEqual => time >= lo,
+                CompareOp::Less => time < lo,
+                CompareOp::LessOrEqual => time <= hi,
+            }
+        }
+        TimeForm::Range { min, min_inclusive, max, max_inclusive } => {
+            let ((lo, _), (end_lo, end_hi)) = (point(min, now), point(max, now));
+            let above = time > lo || (*min_inclusive && time == lo);
+            above && if *max_inclusive { time <= end_hi } else { time < end_lo }
+        }
+        TimeForm::UpToNow => time < now,
+    }
+}
+
+fn week_matches(week: &WeekRange, time: i64) -> bool {
+    let day = (time + week.offset.unwrap_or(0)).div_euclid(86_400_000_000_000);
+    // 1970-01-01 was a Thursday; Sunday is 0.
+    let day = (day + 4).rem_euclid(7);
+    let (start, end) = (week.start as i64, week.end as i64);
+    (day > start || (week.start_inclusive && day == start))
+        && (day < end || (week.end_inclusive && day == end))
+}

@@ -1,0 +1,76 @@
+//! The slow, obvious evaluator: LogsQL over rows in memory, one row at a time.
+//!
+//! Written from the rules of the language alone; it shares no code with the engine except the
+//! syntax tree. Tests run random queries through both and compare. For tests only, so it may
+//! panic on what it does not know.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small numbers of tests, and a clear failure is all that a test needs"
+)]
+
+mod filter;
+mod pipe;
+mod stats;
+mod value;
+
+use std::collections::BTreeMap;
+
+pub(crate) use filter::matches;
+pub(crate) use value::{compare, number};
+
+use super::ast::Query;
+
+/// A row: the fields that have a value, and what the storage knows of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Row {
+    /// Name and value of each non-empty field, `_time` and `_stream` included.
+    pub(crate) fields: BTreeMap<String, String>,
+    /// The labels of the row's stream.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Nanoseconds since 1970.
+    pub(crate) time: i64,
+}
+
+impl Row {
+    /// The value of a field; empty if it is absent.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
+    }
+
+    /// Gives a field its value; the empty one removes it.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        if value.is_empty() {
+            self.fields.remove(name);
+        } else {
+            self.fields.insert(name.to_owned(), value.to_owned());
+        }
+    }
+}
+
+/// How the rows between two pipes are ordered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Order {
+    /// Time, stream, append order, ascending; `limit` takes from the end.
+    Canonical,
+    /// As a pipe put them; `limit` takes from the start.
+    Arrival,
+}
+
+/// Runs `query` over `rows`, which come in append order.
+pub(crate) fn run(query: &Query, rows: &[Row], now: i64) -> (Vec<Row>, Order) {
+    let mut rows: Vec<Row> = rows.to_vec();
+    rows.sort_by(|a, b| {
+        (a.time, a.get("_stream").as_bytes()).cmp(&(b.time, b.get("_stream").as_bytes()))
+    });
+    rows.retain(|r| matches(&query.filter, r, now));
+    let mut order = Order::Canonical;
+    for pipe in &query.pipes {
+        (rows, order) = pipe::apply(pipe, rows, order, now);
+    }
+    (rows, order)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! What pipes do to rows.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::value::compare;
+use super::{Order, Row, matches, stats};
+use crate::query::ast::{FieldPattern, Pipe, RenamePair, Sort, Top, Uniq};
+
+/// The rows behind `pipe`, and how they are ordered.
+pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec<Row>, Order) {
+    let mut rows = rows;
+    match pipe {
+        Pipe::Filter(f) => rows.retain(|r| matches(f, r, now)),
+        Pipe::Fields(keep) => {
+            let kept = |name: &str| keep.iter().any(|p| p.matches(name));
+            rows.iter_mut().for_each(|r| r.fields.retain(|name, _| kept(name)));
+        }
+        Pipe::Delete(gone) => {
+            let deleted = |name: &str| gone.iter().any(|p| p.matches(name));
+            rows.iter_mut().for_each(|r| r.fields.retain(|name, _| !deleted(name)));
+        }
+        Pipe::Rename(pairs) => rows.iter_mut().for_each(|r| move_fields(r, pairs, true)),
+        Pipe::Copy(pairs) => rows.iter_mut().for_each(|r| move_fields(r, pairs, false)),
+        Pipe::Limit(n) => {
+            let n = size(*n).min(rows.len());
+            match order {
+                Order::Canonical => rows.drain(..rows.len() - n),
+                Order::Arrival => rows.drain(n..),
+            };
+        }
+        Pipe::Offset(n) => {
+            let n = size(*n).min(rows.len());
+            match order {
+                Order::Canonical => rows.truncate(rows.len() - n),
+                Order::Arrival => drop(rows.drain(..n)),
+            }
+        }
+        Pipe::Sort(sort) => return (sorted(sort, rows), Order::Arrival),
+        Pipe::Stats { by, items } => {
+            return (stats::aggregate(by, items, &rows, now), Order::Arrival);
+        }
+        Pipe::Uniq(uniq) => return (distinct(uniq, &rows), Order::Arrival),
+        Pipe::Top(top) => return (most_frequent(top, &rows), Order::Arrival),
+        Pipe::FieldNames { filter, result } => {
+            return (field_names(filter.as_deref(), result, &rows), Order::Arrival);
+        }
+        Pipe::FieldValues { field, filter, limit } => {
+            let part = filter.as_deref().unwrap_or("");
+            rows.retain(|r| r.get(field).contains(part));
+            let by = vec![field.clone()];
+            let uniq = Uniq { by, hits: Some("hits".to_owned()), limit: *limit };
+            return (distinct(&uniq, &rows), Order::Arrival);
+        }
+        other => panic!("the naive evaluator does not know {other:?}"),
+    }
+    (rows, order)
+}
+
+fn size(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn move_fields(row: &mut Row, pairs: &[RenamePair], remove: bool) {
+    for pair in pairs {
+        match (&pair.source, &pair.target) {
+            (FieldPattern::Name(from), FieldPattern::Name(to)) => {
+                let value = row.get(from).to_owned();
+                if remove {
+                    row.set(from, "");
+                }
+                row.set(to, &value);
+            }
+            (FieldPattern::Prefix(from), FieldPattern::Prefix(to)) => {
+                let found: Vec<(String, String)> = row
+                    .fields
+                    .iter()
+                    .filter(|(name, _)| name.starts_with(from.as_str()))
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
+                for (name, _) in found.iter().filter(|_| remove) {
+                    row.set(name, "");
+                }
+                for (name, value) in &found {
+                    row.set(&format!("{to}{}", &name[from.len()..]), value);
+                }
+            }
+            other => panic!("the naive evaluator does not know {other:?}"),
+        }
+    }
+}
+
+fn sorted(sort: &Sort, mut rows: Vec<Row>) -> Vec<Row> {
+    assert!(!sort.keys.is_empty(), "sort without keys is not for the naive evaluator");
+    rows.sort_by(|a, b| {
+        let mut all = Ordering::Equal;
+        for key in &sort.keys {
+            let one = compare(a.get(&key.field), b.get(&key.field));
+            all = all.then(if key.desc { one.reverse() } else { one });
+        }
+        all
+    });
+    let mut seen: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let first = size(sort.offset.unwrap_or(0));
+    let last = first.saturating_add(size(sort.limit.unwrap_or(u64::MAX)));
+    let mut out = Vec::new();
+    for mut row in rows {
+        let group = sort.partition_by.iter().map(|f| row.get(f).to_owned()).collect();
+        let position = seen.entry(group).or_default();
+        *position += 1;
+        if first < *position && *position <= last {
+            if let Some(rank) = &sort.rank {
+                row.set(rank, &position.to_string());
+            }
+            out.push(row);
+        }
+    }
+    out
+}
+
+/// Distinct tuples of `by` with their number of rows: most frequent first, then by value.
+fn tuples(by: &[String], rows: &[Row]) -> Vec<(Vec<String>, u64)> {
+    let mut counts: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    for row in rows {
+        *counts.entry(by.iter().map(|f| row.get(f).to_owned()).collect()).or_default() += 1;
+    }
+    let mut list: Vec<_> = counts.into_iter().collect();
+    list.sort_by(|a, b| {
+        b.1.cmp(&a.1).then_with(|| {
+            let mut all = Ordering::Equal;
+            for (x, y) in a.0.iter().zip(&b.0) {
+                all = all.then_with(|| compare(x, y)).then_with(|| x.cmp(y));
+            }
+            all
+        })
+    });
+    list
+}
+
+fn tuple_row(by: &[String], tuple: &[String]) -> Row {
+    let mut row = Row::default();
+    for (name, value) in by.iter().zip(tuple) {
+        row.set(name, value);
+    }
+    row
+}
+
+fn distinct(uniq: &Uniq, rows: &[Row]) -> Vec<Row> {
+    let mut out = Vec::new();
+    for (tuple, hits) in tuples(&uniq.by, rows) {
+        let mut row = tuple_row(&uniq.by, &tuple);
+        if let Some(name) = &uniq.hits {
+            row.set(name, &hits.to_string());
+        }
+        out.push(row);
+    }
+    out.truncate(size(uniq.limit.unwrap_or(u64::MAX)));
+    out
+}
+
+fn most_frequent(top: &Top, rows: &[Row]) -> Vec<Row> {
+    let mut out = Vec::new();
+    for (i, (tuple, hits)) in tuples(&top.by, rows).into_iter().enumerate() {
+        let mut row = tuple_row(&top.by, &tuple);
+        row.set(&top.hits, &hits.to_string());
+        if let Some(rank) = &top.rank {
+            row.set(rank, &(i + 1).to_string());
+        }
+        out.push(row);
+    }
+    out.truncate(size(top.limit));
+    out
+}
+
+fn field_names(filter: Option<&str>, result: &str, rows: &[Row]) -> Vec<Row> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for name in rows.iter().flat_map(|r| r.fields.keys()) {
+        *counts.entry(name).or_default() += 1;
+    }
+    let wanted = counts.into_iter().filter(|(name, _)| name.contains(filter.unwrap_or("")));
+    wanted
+        .map(|(name, hits)| {
+            let mut row = Row::default();
+            row.set(result, name);
+            row.set("hits", &hits.to_string());
+            row
+        })
+        .collect()
+}

@@ -1,0 +1,165 @@
+//! Aggregations.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::value::{Exact, compare, duration, exact, print_time, rfc3339};
+use super::{Row, matches};
+use crate::query::ast::{BucketStep, FieldPattern, GroupKey, StatsFunction, StatsItem};
+
+/// One row per group.
+pub(super) fn aggregate(by: &[GroupKey], items: &[StatsItem], rows: &[Row], now: i64) -> Vec<Row> {
+    let mut groups: BTreeMap<Vec<String>, Vec<&Row>> = BTreeMap::new();
+    if by.is_empty() {
+        groups.insert(Vec::new(), Vec::new());
+    }
+    for row in rows {
+        groups.entry(by.iter().map(|k| group_value(k, row)).collect()).or_default().push(row);
+    }
+    let mut out = Vec::new();
+    for (key, members) in groups {
+        let mut result = Row::default();
+        for (k, value) in by.iter().zip(&key) {
+            result.set(&k.field, value);
+        }
+        for item in items {
+            let members: Vec<&Row> = members
+                .iter()
+                .copied()
+                .filter(|r| item.condition.as_ref().is_none_or(|c| matches(c, r, now)))
+                .collect();
+            result.set(&item.result, &answer(&item.function, &members));
+        }
+        out.push(result);
+    }
+    out
+}
+
+/// The value of a group key, rounded down to its bucket.
+fn group_value(key: &GroupKey, row: &Row) -> String {
+    let value = row.get(&key.field);
+    let Some(bucket) = &key.bucket else { return value.to_owned() };
+    assert!(bucket.offset.is_none(), "bucket offsets are not for the naive evaluator");
+    let BucketStep::Number(step) = &bucket.step else {
+        panic!("the naive evaluator does not know {:?}", bucket.step)
+    };
+    let Some(Exact::Finite(step_value, 0)) = exact(&step.text) else {
+        panic!("a whole step: {}", step.text)
+    };
+    if let Some(time) = rfc3339(value) {
+        let step = i64::try_from(step_value).unwrap();
+        return print_time(time.div_euclid(step) * step);
+    }
+    let plain = duration(value).is_none();
+    match value.parse::<i128>() {
+        Ok(n) if plain => (n.div_euclid(step_value) * step_value).to_string(),
+        _ => value.to_owned(),
+    }
+}
+
+/// The fields of `row` that the patterns name; plain names also when they are absent.
+fn values<'a>(fields: &[FieldPattern], row: &'a Row) -> Vec<&'a str> {
+    let mut out = Vec::new();
+    for pattern in fields {
+        match pattern {
+            FieldPattern::Name(name) => out.push(row.get(name)),
+            FieldPattern::Prefix(prefix) => {
+                let found = row.fields.iter().filter(|(n, _)| n.starts_with(prefix.as_str()));
+                out.extend(found.map(|(_, v)| v.as_str()));
+            }
+        }
+    }
+    out
+}
+
+fn all_values<'a>(fields: &[FieldPattern], rows: &[&'a Row]) -> Vec<&'a str> {
+    rows.iter().flat_map(|r| values(fields, r)).collect()
+}
+
+fn answer(function: &StatsFunction, rows: &[&Row]) -> String {
+    let some = |fields: &[FieldPattern], r: &Row| values(fields, r).iter().any(|v| !v.is_empty());
+    match function {
+        StatsFunction::Count(fields) if fields.iter().any(FieldPattern::is_all) => {
+            rows.len().to_string()
+        }
+        StatsFunction::Count(fields) => rows.iter().filter(|r| some(fields, r)).count().to_string(),
+        StatsFunction::CountEmpty(fields) => {
+            rows.iter().filter(|r| !some(fields, r)).count().to_string()
+        }
+        StatsFunction::CountUniq { fields, limit } => {
+            let tuples: BTreeSet<Vec<&str>> = rows
+                .iter()
+                .map(|r| fields.iter().map(|f| r.get(f)).collect::<Vec<_>>())
+                .filter(|t| t.iter().any(|v| !v.is_empty()))
+                .collect();
+            (tuples.len() as u64).min(limit.unwrap_or(u64::MAX)).to_string()
+        }
+        StatsFunction::Sum(fields) => print_float(sum(&all_values(fields, rows)).0),
+        StatsFunction::Avg(fields) => {
+            let (sum, count) = sum(&all_values(fields, rows));
+            print_float(sum / count)
+        }
+        StatsFunction::Min(fields) => extreme(&all_values(fields, rows), Ordering::Less),
+        StatsFunction::Max(fields) => extreme(&all_values(fields, rows), Ordering::Greater),
+        StatsFunction::Median(fields) => quantile(0.5, all_values(fields, rows)),
+        StatsFunction::Quantile { phi, fields } => {
+            quantile(phi.text.parse().unwrap(), all_values(fields, rows))
+        }
+        StatsFunction::SumLen(fields) => {
+            all_values(fields, rows).iter().map(|v| v.len()).sum::<usize>().to_string()
+        }
+        StatsFunction::Values { fields, limit } => json_array(all_values(fields, rows), *limit),
+        StatsFunction::UniqValues { fields, limit } => {
+            let set: BTreeSet<&str> =
+                all_values(fields, rows).into_iter().filter(|v| !v.is_empty()).collect();
+            let mut list: Vec<&str> = set.into_iter().collect();
+            list.sort_by(|a, b| compare(a, b));
+            json_array(list, *limit)
+        }
+        other => panic!("the naive evaluator does not know {other:?}"),
+    }
+}
+
+fn json_array(list: Vec<&str>, limit: Option<u64>) -> String {
+    let n = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap();
+    serde_json::to_string(&list.into_iter().take(n).collect::<Vec<_>>()).unwrap()
+}
+
+/// The sum of the numbers among the values, and how many there are; without any, not a number.
+fn sum(values: &[&str]) -> (f64, f64) {
+    let numbers: Vec<Exact> = values.iter().filter_map(|v| exact(v)).collect();
+    match numbers.iter().copied().reduce(Exact::add) {
+        Some(total) => (total.to_f64(), numbers.len() as f64),
+        None => (f64::NAN, 0.0),
+    }
+}
+
+fn print_float(x: f64) -> String {
+    match x {
+        _ if x.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        _ => x.to_string(),
+    }
+}
+
+/// The least or greatest value; of several spellings the bytewise smallest.
+fn extreme(values: &[&str], wanted: Ordering) -> String {
+    let mut best: Option<&str> = None;
+    for &v in values {
+        let better = best.is_none_or(|b| match compare(v, b) {
+            Ordering::Equal => v < b,
+            other => other == wanted,
+        });
+        if better {
+            best = Some(v);
+        }
+    }
+    best.unwrap_or("").to_owned()
+}
+
+fn quantile(phi: f64, mut values: Vec<&str>) -> String {
+    values.sort_by(|a, b| compare(a, b).then_with(|| a.cmp(b)));
+    let index = (phi * values.len() as f64).floor() as usize;
+    values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or("").to_owned()
+}
