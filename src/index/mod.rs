@@ -1,1 +1,25 @@
-//! LAYER 1: what lets a query skip work: tokenizer, filters, stream table.
+//! LAYER 1: what lets a query skip work. Pure functions over bytes.
+//!
+//! * [`tokenizer`]: the words of a text, their hashes and their boundaries, by frozen tables.
+//! * [`grams`]: folded 4-grams, which prune substring searches.
+//! * [`Bloom`] and [`FilterGroup`]: sets of hashes that never deny a member.
+//!
+//! Invariant: what a filter denies is not there. Whatever changes which hashes a text has gets a
+//! new [`TOKENIZER_ID`] or [`FOLD_ID`]; a reader that does not know an id must not prune by it.
+//!
+//! Callers: the part's writer and reader, merges, and the pruning step of queries.
+
+mod filter;
+mod filter_group;
+pub(crate) mod grams;
+pub(crate) mod tokenizer;
+mod unicode_v1;
+
+pub(crate) use filter::{Bloom, HashSet64};
+pub(crate) use filter_group::{FilterGroup, encode_group};
+
+/// The tokenizer that this version writes: words of letters, decimal digits and `_`, hashed with
+/// xxh3-64; 4-grams as in [`grams`].
+pub(crate) const TOKENIZER_ID: u16 = 1;
+/// The table of lower-case letters that this version uses.
+pub(crate) const FOLD_ID: u16 = 1;
