@@ -50,7 +50,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn a_text_has_the_grams_of_its_parts(
-            text in prop::collection::vec(prop_oneof![b'a'..b'c', b'0'..b'9'], 0..40),
+            text in prop::collection::vec(prop_oneof![b'a'..b'c', b'0'..=b'9'], 0..40),
             from in any::<prop::sample::Index>(),
             to in any::<prop::sample::Index>(),
         ) {
