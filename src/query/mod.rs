@@ -4,6 +4,7 @@
 //! * [`regex`]: regular expressions of the language.
 //! * [`column`], [`batch`], [`position`]: rows on their way through a query.
 //! * [`context`]: what a running query hands to its stages.
+//! * [`filter`]: filters as trees of tests on columns.
 //! * [`fields`]: which fields a stage needs.
 //! * [`group`]: rows by equal values of some columns.
 //! * [`pipe`]: what happens to rows between the scan and the caller.
@@ -13,10 +14,13 @@ mod batch;
 mod column;
 mod context;
 mod fields;
+pub(crate) mod filter;
 mod group;
 mod pipe;
 mod position;
 mod regex;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use ast::{Filter, Pipe, Query};
 pub use regex::Regex;

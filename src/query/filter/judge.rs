@@ -1,0 +1,288 @@
+//! Three-valued evaluation of a filter on a whole block, from what is known without its rows.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::predicate::ValuePredicate;
+use super::{CompiledFilter, FieldTest, Node};
+use crate::error::Result;
+use crate::query::context::TimeRange;
+use crate::record::TextVec;
+
+/// What is known about the rows of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// None of them passes.
+    None,
+    /// All of them pass.
+    All,
+    /// Their values have to be looked at.
+    Maybe,
+}
+
+impl Verdict {
+    fn of(answer: bool) -> Verdict {
+        if answer { Verdict::All } else { Verdict::None }
+    }
+
+    fn negated(self) -> Verdict {
+        match self {
+            Verdict::None => Verdict::All,
+            Verdict::All => Verdict::None,
+            Verdict::Maybe => Verdict::Maybe,
+        }
+    }
+
+    /// For rows of which some have one verdict, some the other.
+    fn mixed(self, other: Verdict) -> Verdict {
+        if self == other { self } else { Verdict::Maybe }
+    }
+}
+
+/// What a block knows about its columns.
+pub(crate) trait BlockFacts {
+    /// The first and the last time of the rows; may be too wide.
+    fn times(&self) -> (i64, i64);
+
+    /// The facts of a field.
+    fn column(&self, name: &str) -> Result<ColumnFacts<'_>>;
+
+    /// The names that start with `prefix`, all of those of which a row has a value; `None` if
+    /// they are not known.
+    fn names_with_prefix(&self, prefix: &str) -> Result<Option<Vec<Arc<str>>>>;
+
+    /// Whether a value of the field's page may hold `text`, with word boundaries on the sides
+    /// that `bounds` says. True if that is not known.
+    fn may_hold(&self, name: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool>;
+}
+
+/// What is known about the values of a field in a block: each row has one of the listed values
+/// or a value of the page. Each source gives at least one row its value, unless it says so.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ColumnFacts<'a> {
+    /// Values known one by one.
+    pub(crate) listed: Vec<Cow<'a, [u8]>>,
+    /// All other values.
+    pub(crate) page: Option<PageFacts<'a>>,
+}
+
+/// Bounds of the values of a page.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PageFacts<'a> {
+    /// Whether a row may be without a value.
+    pub(crate) may_be_empty: bool,
+    /// Bounds of the values that read as numbers; `None` if not known.
+    pub(crate) numbers: Option<(f64, f64)>,
+    /// Whether all non-empty values read as numbers.
+    pub(crate) all_numbers: bool,
+    /// Lengths in bytes of the shortest and the longest non-empty value.
+    pub(crate) lengths: Option<(u64, u64)>,
+    /// The bytewise least non-empty value, or something less.
+    pub(crate) least: Option<Cow<'a, [u8]>>,
+    /// The bytewise greatest non-empty value, or something greater.
+    pub(crate) greatest: Option<Cow<'a, [u8]>>,
+    /// All non-empty values.
+    pub(crate) dictionary: Option<Arc<TextVec>>,
+}
+
+impl CompiledFilter {
+    /// What is known about the rows of a block.
+    pub(crate) fn judge(&self, facts: &dyn BlockFacts) -> Result<Verdict> {
+        judge(&self.root, facts)
+    }
+
+    /// The times that a row must have to pass: what the filters of `_time` that every row has to
+    /// pass have in common.
+    pub(crate) fn time_range(&self) -> TimeRange {
+        let nodes: &[Node] = match &self.root {
+            Node::And(all) => all,
+            Node::Const(false) => return TimeRange::NONE,
+            one => std::slice::from_ref(one),
+        };
+        let range = nodes.iter().fold(TimeRange::ALL, |range, node| match node {
+            Node::Time(r) => range.intersect(*r),
+            _ => range,
+        });
+        if range.is_empty() { TimeRange::NONE } else { range }
+    }
+}
+
+fn judge(node: &Node, facts: &dyn BlockFacts) -> Result<Verdict> {
+    Ok(match node {
+        Node::Const(answer) => Verdict::of(*answer),
+        Node::And(all) => {
+            let mut verdict = Verdict::All;
+            for part in all {
+                match judge(part, facts)? {
+                    Verdict::None => return Ok(Verdict::None),
+                    Verdict::Maybe => verdict = Verdict::Maybe,
+                    Verdict::All => {}
+                }
+            }
+            verdict
+        }
+        Node::Or(any) => {
+            let mut verdict = Verdict::None;
+            for part in any {
+                match judge(part, facts)? {
+                    Verdict::All => return Ok(Verdict::All),
+                    Verdict::Maybe => verdict = Verdict::Maybe,
+                    Verdict::None => {}
+                }
+            }
+            verdict
+        }
+        Node::Not(inner) => judge(inner, facts)?.negated(),
+        Node::Field { field, test: FieldTest::Value(predicate), .. } => {
+            judge_field(field, predicate, facts)?
+        }
+        Node::Field { .. } => Verdict::Maybe,
+        Node::AnyField { prefix, test, .. } => judge_any_field(prefix, test, facts)?,
+        Node::Time(range) => {
+            let (min, max) = facts.times();
+            if !range.overlaps(min, max) {
+                Verdict::None
+            } else if range.covers(min, max) {
+                Verdict::All
+            } else {
+                Verdict::Maybe
+            }
+        }
+        Node::Day(_) | Node::Week(_) => Verdict::Maybe,
+    })
+}
+
+fn judge_any_field(prefix: &str, test: &FieldTest, facts: &dyn BlockFacts) -> Result<Verdict> {
+    let (Some(names), FieldTest::Value(predicate)) = (facts.names_with_prefix(prefix)?, test)
+    else {
+        return Ok(Verdict::Maybe);
+    };
+    for name in names {
+        if judge_field(&name, predicate, facts)? != Verdict::None {
+            return Ok(Verdict::Maybe);
+        }
+    }
+    // No value passes; absent ones would not count anyway.
+    Ok(Verdict::None)
+}
+
+fn judge_field(name: &str, predicate: &ValuePredicate, facts: &dyn BlockFacts) -> Result<Verdict> {
+    let known = facts.column(name)?;
+    let mut verdict: Option<Verdict> = None;
+    let mut add = |next: Verdict| {
+        let mixed = verdict.map_or(next, |v| v.mixed(next));
+        verdict = Some(mixed);
+        mixed == Verdict::Maybe
+    };
+    for value in &known.listed {
+        if add(Verdict::of(predicate.matches(value))) {
+            return Ok(Verdict::Maybe);
+        }
+    }
+    if let Some(page) = &known.page {
+        let judged = judge_page(predicate, page);
+        // A filter can only exclude, and only the non-empty values.
+        let judged = if judged == Verdict::Maybe && may_exclude(predicate, page) {
+            let needs = predicate.needs();
+            let met = needs.may_be_met(&mut |text, bounds| facts.may_hold(name, text, bounds))?;
+            if met { Verdict::Maybe } else { Verdict::None }
+        } else {
+            judged
+        };
+        add(judged);
+    }
+    Ok(verdict.unwrap_or(Verdict::Maybe))
+}
+
+/// Whether the predicate fails in all rows of the page once no non-empty value meets it.
+fn may_exclude(predicate: &ValuePredicate, page: &PageFacts<'_>) -> bool {
+    !page.may_be_empty || !predicate.matches(b"")
+}
+
+/// The verdict on the rows of a page from the bounds of its values.
+fn judge_page(predicate: &ValuePredicate, page: &PageFacts<'_>) -> Verdict {
+    let values = judge_values(predicate, page);
+    if !page.may_be_empty {
+        return values;
+    }
+    values.mixed(Verdict::of(predicate.matches(b"")))
+}
+
+/// The verdict on the non-empty values of a page.
+fn judge_values(predicate: &ValuePredicate, page: &PageFacts<'_>) -> Verdict {
+    if let Some(dictionary) = &page.dictionary {
+        let mut verdicts = dictionary
+            .iter()
+            .filter(|v| !v.is_empty())
+            .map(|value| Verdict::of(predicate.matches(value)));
+        let first = verdicts.next().unwrap_or(Verdict::Maybe);
+        return if verdicts.all(|v| v == first) { first } else { Verdict::Maybe };
+    }
+    match predicate {
+        ValuePredicate::Const(answer) => Verdict::of(*answer),
+        ValuePredicate::Empty => Verdict::None,
+        ValuePredicate::NonEmpty => Verdict::All,
+        ValuePredicate::Numbers(range) => match page.numbers {
+            Some((low, high)) if range.misses(low, high) => Verdict::None,
+            Some((low, high))
+                if page.all_numbers && range.contains(low) && range.contains(high) =>
+            {
+                Verdict::All
+            }
+            _ => Verdict::Maybe,
+        },
+        ValuePredicate::Exact(value) => may_be_one(value, page),
+        ValuePredicate::OneOf(set) => {
+            let may_be = |v: &[u8]| !v.is_empty() && may_be_one(v, page) != Verdict::None;
+            if set.values().iter().any(|v| may_be(v)) { Verdict::Maybe } else { Verdict::None }
+        }
+        ValuePredicate::Bytes(range) => {
+            let (least, greatest) = (&page.least, &page.greatest);
+            let below = greatest.as_ref().is_some_and(|g| is_below(g, range));
+            let above = least.as_ref().is_some_and(|l| is_above(l, range));
+            if below || above { Verdict::None } else { Verdict::Maybe }
+        }
+        ValuePredicate::Length(min, max) => match page.lengths {
+            // Characters are between a quarter of the bytes and all of them.
+            Some((shortest, longest)) if longest < *min || shortest / 4 > *max => Verdict::None,
+            _ => Verdict::Maybe,
+        },
+        // A needle longer than every value stands in none of them.
+        ValuePredicate::Phrase(phrase) => longer_than_all(phrase.needle().len(), page),
+        ValuePredicate::StartsWith(start) => longer_than_all(start.len(), page),
+        _ => Verdict::Maybe,
+    }
+}
+
+fn longer_than_all(len: usize, page: &PageFacts<'_>) -> Verdict {
+    match page.lengths {
+        Some((_, longest)) if len as u64 > longest => Verdict::None,
+        _ => Verdict::Maybe,
+    }
+}
+
+/// Whether a value of the page may be `value`, which is not empty.
+fn may_be_one(value: &[u8], page: &PageFacts<'_>) -> Verdict {
+    let (least, greatest) = (&page.least, &page.greatest);
+    let len = value.len() as u64;
+    let excluded = page.lengths.is_some_and(|(shortest, longest)| len < shortest || len > longest)
+        || least.as_ref().is_some_and(|l| value < &**l)
+        || greatest.as_ref().is_some_and(|g| value > &**g);
+    if excluded { Verdict::None } else { Verdict::Maybe }
+}
+
+/// Whether all values up to `greatest` lie below the range.
+fn is_below(greatest: &[u8], range: &super::predicate::ByteRange) -> bool {
+    match &range.min {
+        Some((min, inclusive)) => greatest < &**min || greatest == &**min && !inclusive,
+        None => false,
+    }
+}
+
+/// Whether all values from `least` on lie above the range.
+fn is_above(least: &[u8], range: &super::predicate::ByteRange) -> bool {
+    match &range.max {
+        Some((max, inclusive)) => least > &**max || least == &**max && !inclusive,
+        None => false,
+    }
+}

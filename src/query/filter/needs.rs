@@ -1,0 +1,219 @@
+//! What a text must hold for a predicate to be true: the part of a filter that pruning may use.
+//!
+//! A need is implied by every match; nothing follows from a need that is met.
+
+use regex_syntax::hir::{Hir, HirKind};
+
+use super::phrase::Phrase;
+
+/// A condition that every matching value meets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Needs {
+    /// No condition is known.
+    #[default]
+    Nothing,
+    /// The value holds these bytes.
+    Text {
+        /// Never empty.
+        bytes: Box<[u8]>,
+        /// Whether no word goes on to the left of them, to the right of them.
+        bounds: (bool, bool),
+        /// Whether they are the whole value.
+        whole: bool,
+    },
+    /// All of these.
+    All(Vec<Needs>),
+    /// Any of these.
+    Any(Vec<Needs>),
+}
+
+/// Says whether a value may hold a text, with word boundaries on its left and right.
+pub(crate) type MayHold<'a, E> = dyn FnMut(&[u8], (bool, bool)) -> Result<bool, E> + 'a;
+
+impl Needs {
+    /// The value holds `bytes`, with word boundaries on the sides that say so.
+    pub(crate) fn text(bytes: &[u8], left: bool, right: bool) -> Needs {
+        if bytes.is_empty() {
+            return Needs::Nothing;
+        }
+        Needs::Text { bytes: Box::from(bytes), bounds: (left, right), whole: false }
+    }
+
+    /// The value is `bytes`.
+    pub(crate) fn whole(bytes: &[u8]) -> Needs {
+        if bytes.is_empty() {
+            return Needs::Nothing;
+        }
+        Needs::Text { bytes: Box::from(bytes), bounds: (true, true), whole: true }
+    }
+
+    /// What a phrase needs.
+    pub(crate) fn phrase(phrase: &Phrase) -> Needs {
+        let (left, right) = phrase.bounds();
+        Needs::text(phrase.needle(), left, right)
+    }
+
+    /// All of `needs`.
+    pub(crate) fn all(needs: impl IntoIterator<Item = Needs>) -> Needs {
+        let mut all: Vec<Needs> = needs.into_iter().filter(|n| *n != Needs::Nothing).collect();
+        match all.len() {
+            0 => Needs::Nothing,
+            1 => all.pop().unwrap_or_default(),
+            _ => Needs::All(all),
+        }
+    }
+
+    /// Any of `needs`; if one of them is nothing, so is the answer. No needs at all: nothing.
+    pub(crate) fn any(needs: impl IntoIterator<Item = Needs>) -> Needs {
+        let mut any: Vec<Needs> = needs.into_iter().collect();
+        if any.contains(&Needs::Nothing) {
+            return Needs::Nothing;
+        }
+        match any.len() {
+            0 => Needs::Nothing,
+            1 => any.pop().unwrap_or_default(),
+            _ => Needs::Any(any),
+        }
+    }
+
+    /// What every match of an expression needs.
+    pub(crate) fn regex(hir: &Hir) -> Needs {
+        let mut walk = Walk::default();
+        walk.visit(hir, 0);
+        walk.finish()
+    }
+
+    /// Literals of which one stands in every matching value, the longest choice; empty if there
+    /// is none.
+    pub(crate) fn literals(&self) -> Vec<Vec<u8>> {
+        match self {
+            Needs::Nothing => Vec::new(),
+            Needs::Text { bytes, .. } => vec![bytes.to_vec()],
+            Needs::All(all) => {
+                let shortest = |l: &Vec<Vec<u8>>| l.iter().map(Vec::len).min().unwrap_or(0);
+                all.iter().map(Needs::literals).max_by_key(shortest).unwrap_or_default()
+            }
+            Needs::Any(any) => {
+                let each: Vec<Vec<Vec<u8>>> = any.iter().map(Needs::literals).collect();
+                if each.iter().any(Vec::is_empty) { Vec::new() } else { each.concat() }
+            }
+        }
+    }
+
+    /// Whether the need may be met, where `may_hold` says whether a text may be there.
+    pub(crate) fn may_be_met<E>(&self, may_hold: &mut MayHold<'_, E>) -> Result<bool, E> {
+        match self {
+            Needs::Nothing => Ok(true),
+            Needs::Text { bytes, bounds, .. } => may_hold(bytes, *bounds),
+            Needs::All(all) => {
+                for need in all {
+                    if !need.may_be_met(may_hold)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Needs::Any(any) => {
+                for need in any {
+                    if need.may_be_met(may_hold)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Deeper parts of an expression are taken to need nothing.
+const MAX_DEPTH: usize = 64;
+
+/// Collects literals along a concatenation.
+#[derive(Default)]
+struct Walk {
+    /// The literal that the next part continues.
+    open: Vec<u8>,
+    done: Vec<Needs>,
+}
+
+impl Walk {
+    fn visit(&mut self, hir: &Hir, depth: usize) {
+        if depth > MAX_DEPTH {
+            return self.cut();
+        }
+        match hir.kind() {
+            HirKind::Empty => {}
+            HirKind::Literal(literal) => self.open.extend_from_slice(&literal.0),
+            // Assertions have no width: the literals around them touch.
+            HirKind::Look(_) => {}
+            HirKind::Class(_) => self.cut(),
+            HirKind::Capture(capture) => self.visit(&capture.sub, depth + 1),
+            HirKind::Concat(parts) => {
+                for part in parts {
+                    self.visit(part, depth + 1);
+                }
+            }
+            HirKind::Repetition(repetition) => {
+                self.cut();
+                if repetition.min > 0 {
+                    let mut inner = Walk::default();
+                    inner.visit(&repetition.sub, depth + 1);
+                    self.done.push(inner.finish());
+                }
+            }
+            HirKind::Alternation(parts) => {
+                self.cut();
+                let each = parts.iter().map(|part| {
+                    let mut inner = Walk::default();
+                    inner.visit(part, depth + 1);
+                    inner.finish()
+                });
+                self.done.push(Needs::any(each));
+            }
+        }
+    }
+
+    /// Ends the open literal.
+    fn cut(&mut self) {
+        let literal = std::mem::take(&mut self.open);
+        self.done.push(Needs::text(&literal, false, false));
+    }
+
+    fn finish(mut self) -> Needs {
+        self.cut();
+        Needs::all(self.done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn literals(pattern: &str) -> Vec<String> {
+        let hir = regex_syntax::parse(pattern).unwrap();
+        let all = Needs::regex(&hir).literals();
+        all.into_iter().map(|l| String::from_utf8(l).unwrap()).collect()
+    }
+
+    #[test]
+    fn longest_choice_of_literals() {
+        assert_eq!(literals("ab.*cde"), ["cde"]);
+        assert_eq!(literals("foo(bar|baz+)"), ["foo"]);
+        assert_eq!(literals("(error|warn)ing"), ["error", "warn"]);
+        assert_eq!(literals("(x|y?)"), [""; 0]);
+        assert_eq!(literals("a(bc)d"), ["abcd"]);
+        assert_eq!(literals("x^y\\b"), ["xy"]);
+        assert_eq!(literals("(?i)error"), [""; 0]);
+        assert_eq!(literals(".*"), [""; 0]);
+        assert_eq!(literals("(abc)*d"), ["d"]);
+        assert_eq!(literals("(abc){2,}"), ["abc"]);
+    }
+
+    #[test]
+    fn any_with_nothing_is_nothing() {
+        let text = Needs::text(b"a", false, false);
+        assert_eq!(Needs::any([text.clone(), Needs::Nothing]), Needs::Nothing);
+        assert_eq!(Needs::all([text.clone(), Needs::Nothing]), text);
+        assert_eq!(Needs::any([]), Needs::Nothing);
+    }
+}

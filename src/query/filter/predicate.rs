@@ -1,0 +1,256 @@
+//! Conditions on one value, with exact semantics.
+
+use std::cmp::Ordering;
+
+use super::address::parse_ip;
+use super::chars::char_count;
+use super::json_array;
+use super::needs::Needs;
+use super::pattern::PatternMatcher;
+use super::phrase::{FoldedPhrase, Phrase};
+use super::set::{PhraseSet, TextSet};
+use super::stream;
+use crate::query::ast::StreamSelector;
+use crate::query::regex::Regex;
+use crate::record::{parse_ipv4, parse_number};
+
+/// A condition on the value of a field; the value of an absent field is empty.
+#[derive(Debug, Clone)]
+pub(crate) enum ValuePredicate {
+    /// Holds for every value, or for none.
+    Const(bool),
+    /// The value is empty.
+    Empty,
+    /// The value is not empty.
+    NonEmpty,
+    /// A word, phrase, prefix or substring; never the empty one.
+    Phrase(Phrase),
+    /// A word, phrase or prefix in any case; never the empty one.
+    Folded(FoldedPhrase),
+    /// The whole value.
+    Exact(Box<[u8]>),
+    /// The start of the value.
+    StartsWith(Box<[u8]>),
+    /// One of the values.
+    OneOf(TextSet),
+    /// All phrases; never the empty one.
+    AllPhrases(Vec<Phrase>),
+    /// Some phrase.
+    AnyPhrase(PhraseSet),
+    /// The phrases one behind the other.
+    Sequence(Vec<Phrase>),
+    /// The expression matches somewhere.
+    Regex(RegexPredicate),
+    /// The value reads as a number in the range.
+    Numbers(NumberRange),
+    /// The bytes of the value lie in the range.
+    Bytes(ByteRange),
+    /// The length in characters, both ends included.
+    Length(u64, u64),
+    /// A dotted quad, both ends included.
+    Ipv4(u32, u32),
+    /// An address, both ends included.
+    Ipv6(u128, u128),
+    /// Literals and typed placeholders.
+    Pattern(PatternMatcher),
+    /// A JSON array with one of these scalars.
+    JsonArray(TextSet),
+    /// The canonical text of a stream that is selected.
+    Stream(StreamSelector),
+}
+
+/// A regular expression, and what a text must hold before it is worth running.
+#[derive(Debug, Clone)]
+pub(crate) struct RegexPredicate {
+    /// The expression.
+    pub(crate) regex: Regex,
+    /// What every match implies.
+    pub(crate) needs: Needs,
+    /// Literals of which one stands in every match; empty if none are known.
+    pub(crate) literals: Vec<Vec<u8>>,
+}
+
+/// A range of numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct NumberRange {
+    /// Lower end.
+    pub(crate) min: f64,
+    /// Whether the lower end itself is inside.
+    pub(crate) min_inclusive: bool,
+    /// Upper end.
+    pub(crate) max: f64,
+    /// Whether the upper end itself is inside.
+    pub(crate) max_inclusive: bool,
+}
+
+impl NumberRange {
+    /// Whether `x` is inside.
+    #[inline]
+    pub(crate) fn contains(&self, x: f64) -> bool {
+        let above = if self.min_inclusive { x >= self.min } else { x > self.min };
+        let below = if self.max_inclusive { x <= self.max } else { x < self.max };
+        above && below
+    }
+
+    /// Whether no number between the two is inside; they are in order.
+    pub(crate) fn misses(&self, low: f64, high: f64) -> bool {
+        high < self.min
+            || low > self.max
+            || high == self.min && !self.min_inclusive
+            || low == self.max && !self.max_inclusive
+    }
+}
+
+/// A range of byte strings; `None` is open.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ByteRange {
+    /// Lower end and whether it is inside.
+    pub(crate) min: Option<(Box<[u8]>, bool)>,
+    /// Upper end and whether it is inside.
+    pub(crate) max: Option<(Box<[u8]>, bool)>,
+}
+
+impl ByteRange {
+    /// Whether `value` is inside.
+    pub(crate) fn contains(&self, value: &[u8]) -> bool {
+        let above = self.min.as_ref().is_none_or(|(min, inclusive)| match value.cmp(min) {
+            Ordering::Less => false,
+            Ordering::Equal => *inclusive,
+            Ordering::Greater => true,
+        });
+        above
+            && self.max.as_ref().is_none_or(|(max, inclusive)| match value.cmp(max) {
+                Ordering::Less => true,
+                Ordering::Equal => *inclusive,
+                Ordering::Greater => false,
+            })
+    }
+}
+
+impl ValuePredicate {
+    /// Whether `value` meets the condition.
+    pub(crate) fn matches(&self, value: &[u8]) -> bool {
+        match self {
+            ValuePredicate::Const(answer) => *answer,
+            ValuePredicate::Empty => value.is_empty(),
+            ValuePredicate::NonEmpty => !value.is_empty(),
+            ValuePredicate::Phrase(p) => p.find_end(value).is_some(),
+            ValuePredicate::Folded(p) => p.is_match(value),
+            ValuePredicate::Exact(v) => **v == *value,
+            ValuePredicate::StartsWith(v) => value.starts_with(v),
+            ValuePredicate::OneOf(set) => set.contains(value),
+            ValuePredicate::AllPhrases(all) => all.iter().all(|p| p.find_end(value).is_some()),
+            ValuePredicate::AnyPhrase(set) => set.is_match(value),
+            ValuePredicate::Sequence(phrases) => is_sequence(phrases, value),
+            ValuePredicate::Regex(r) => r.regex.meta().is_match(value),
+            ValuePredicate::Numbers(range) => {
+                parse_number(value).is_some_and(|x| range.contains(x))
+            }
+            ValuePredicate::Bytes(range) => range.contains(value),
+            ValuePredicate::Length(min, max) => {
+                let len = char_count(value) as u64;
+                (*min..=*max).contains(&len)
+            }
+            ValuePredicate::Ipv4(min, max) => {
+                parse_ipv4(value).is_some_and(|a| (*min..=*max).contains(&a))
+            }
+            ValuePredicate::Ipv6(min, max) => {
+                parse_ip(value).is_some_and(|a| (*min..=*max).contains(&a))
+            }
+            ValuePredicate::Pattern(p) => p.is_match(value),
+            ValuePredicate::JsonArray(set) => json_array::contains_any(value, set),
+            ValuePredicate::Stream(selector) => stream::matches_text(selector, value),
+        }
+    }
+
+    /// How dear a test is, relative to others; only speed depends on it.
+    pub(crate) fn cost(&self) -> u32 {
+        match self {
+            ValuePredicate::Const(_) => 0,
+            ValuePredicate::Empty | ValuePredicate::NonEmpty => 1,
+            ValuePredicate::Stream(_) | ValuePredicate::Exact(_) => 2,
+            ValuePredicate::StartsWith(_) | ValuePredicate::Bytes(_) => 2,
+            ValuePredicate::OneOf(_) => 3,
+            ValuePredicate::Numbers(_) | ValuePredicate::Ipv4(..) => 4,
+            ValuePredicate::Length(..) => 4,
+            ValuePredicate::Phrase(_) => 5,
+            ValuePredicate::AllPhrases(_) | ValuePredicate::Sequence(_) => 6,
+            ValuePredicate::Ipv6(..) => 6,
+            ValuePredicate::Folded(_) => 8,
+            ValuePredicate::AnyPhrase(_) => 10,
+            ValuePredicate::Pattern(_) | ValuePredicate::JsonArray(_) => 15,
+            ValuePredicate::Regex(_) => 20,
+        }
+    }
+
+    /// What a value must hold for the predicate to be true.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            ValuePredicate::Phrase(p) => Needs::phrase(p),
+            ValuePredicate::Exact(v) if !v.is_empty() => Needs::whole(v),
+            ValuePredicate::StartsWith(v) => Needs::text(v, true, false),
+            ValuePredicate::OneOf(set) => {
+                Needs::any(set.values().iter().map(|v| match v.is_empty() {
+                    true => Needs::Nothing,
+                    false => Needs::whole(v),
+                }))
+            }
+            ValuePredicate::AllPhrases(all) | ValuePredicate::Sequence(all) => {
+                Needs::all(all.iter().map(Needs::phrase))
+            }
+            ValuePredicate::AnyPhrase(set) if !set.has_empty() => {
+                Needs::any(set.phrases().iter().map(Needs::phrase))
+            }
+            ValuePredicate::Regex(r) => r.needs.clone(),
+            ValuePredicate::Pattern(p) => {
+                Needs::all(p.literals().map(|l| Needs::text(l.as_bytes(), false, false)))
+            }
+            _ => Needs::Nothing,
+        }
+    }
+}
+
+/// Each phrase is searched in what the previous one left, taken as a text of its own.
+fn is_sequence(phrases: &[Phrase], value: &[u8]) -> bool {
+    let mut rest = value;
+    for phrase in phrases {
+        match phrase.find_end(rest) {
+            Some(end) => rest = rest.get(end..).unwrap_or(&[]),
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_cut_the_text() {
+        let seq = |parts: &[&str], text: &str| {
+            let phrases: Vec<Phrase> = parts.iter().map(|p| Phrase::new(p.as_bytes())).collect();
+            ValuePredicate::Sequence(phrases).matches(text.as_bytes())
+        };
+        assert!(seq(&["a", "b"], "a b"));
+        assert!(!seq(&["a", "b"], "b a"));
+        assert!(seq(&[], ""));
+        assert!(seq(&["a-", "b"], "a-b"));
+        assert!(!seq(&["a", "a"], "a aa"));
+    }
+
+    #[test]
+    fn ranges_know_what_they_miss() {
+        let range = NumberRange { min: 1.0, min_inclusive: false, max: 2.0, max_inclusive: true };
+        assert!(range.misses(0.0, 1.0) && !range.misses(0.0, 1.1));
+        assert!(range.misses(2.1, 3.0) && !range.misses(2.0, 3.0));
+        assert!(range.contains(2.0) && !range.contains(1.0) && !range.contains(f64::NAN));
+        let bytes = ByteRange {
+            min: Some((Box::from(&b"b"[..]), true)),
+            max: Some((Box::from(&b"d"[..]), false)),
+        };
+        assert!(bytes.contains(b"b") && bytes.contains(b"czz"));
+        assert!(!bytes.contains(b"d") && !bytes.contains(b"") && !bytes.contains(b"az"));
+        assert!(ByteRange::default().contains(b""));
+    }
+}

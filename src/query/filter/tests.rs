@@ -1,0 +1,346 @@
+//! Filters against twins: every column form against the bytes, trees against rows, judgements
+//! against evaluation.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use proptest::prelude::*;
+
+use super::judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
+use super::testing::{adversarial_text, log_value};
+use super::*;
+use crate::codec::Bitmap;
+use crate::error::Result;
+use crate::query::ast::{
+    CompareOp, FieldPattern, Filter, MatchAnchor, MatchPart, MatchPattern, Number, Predicate,
+    Query, RangeBound, TimeFilter, TimeForm, TimePoint, ValueSet,
+};
+use crate::query::batch::Batch;
+use crate::query::column::Column;
+
+use crate::query::testing::test_context;
+use crate::record::{TextVec, Timestamp, parse_canonical_int, parse_number};
+
+fn compile(filter: &Filter) -> CompiledFilter {
+    test_context(|ctx| CompiledFilter::compile(filter, ctx)).unwrap()
+}
+
+/// A needle: a text of its own or a piece of a value.
+fn needle() -> impl Strategy<Value = String> {
+    prop_oneof![adversarial_text(), log_value()]
+}
+
+fn needles() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(needle(), 0..9)
+}
+
+fn op() -> impl Strategy<Value = CompareOp> {
+    use CompareOp::*;
+    prop::sample::select(vec![Greater, GreaterOrEqual, Less, LessOrEqual])
+}
+
+fn bound() -> impl Strategy<Value = RangeBound> {
+    let text =
+        prop::sample::select(vec!["-inf", "-3", "0", "1", "12", "1000", "1h", "10KB", "inf"]);
+    (text, any::<bool>()).prop_map(|(text, inclusive)| RangeBound {
+        value: Number { text: text.to_owned() },
+        inclusive,
+    })
+}
+
+fn pattern() -> impl Strategy<Value = MatchPattern> {
+    let part = prop_oneof![
+        "[ab:. ]{1,2}".prop_map(MatchPart::Literal),
+        Just(MatchPart::Number),
+        Just(MatchPart::Ip4),
+        Just(MatchPart::Word),
+    ];
+    let anchor = prop::sample::select(vec![
+        MatchAnchor::Anywhere,
+        MatchAnchor::Full,
+        MatchAnchor::Start,
+        MatchAnchor::End,
+    ]);
+    (prop::collection::vec(part, 0..3), anchor).prop_map(|(parts, anchor)| MatchPattern {
+        source: String::new(),
+        anchor,
+        parts,
+    })
+}
+
+fn predicate() -> impl Strategy<Value = Predicate> {
+    prop_oneof![
+        Just(Predicate::Any),
+        needle().prop_map(Predicate::Phrase),
+        needle().prop_map(Predicate::Prefix),
+        needle().prop_map(Predicate::Substring),
+        needle().prop_map(Predicate::PhraseFold),
+        needle().prop_map(Predicate::PrefixFold),
+        needle().prop_map(Predicate::Exact),
+        needle().prop_map(Predicate::ExactPrefix),
+        needles().prop_map(|v| Predicate::In(ValueSet::List(v))),
+        needles().prop_map(|v| Predicate::ContainsAll(ValueSet::List(v))),
+        needles().prop_map(|v| Predicate::ContainsAny(ValueSet::List(v))),
+        needles().prop_map(Predicate::Sequence),
+        (op(), needle()).prop_map(|(op, value)| Predicate::Compare { op, value }),
+        (bound(), bound()).prop_map(|(min, max)| Predicate::Range { min, max }),
+        (needle(), needle()).prop_map(|(min, max)| Predicate::StringRange { min, max }),
+        (0u64..6, 0u64..9).prop_map(|(min, max)| Predicate::LenRange { min, max }),
+        Just(Predicate::Ipv4Range { min: 0x0a00_0000, max: 0x0aff_ffff }),
+        Just(Predicate::Ipv6Range { min: 1, max: 1 << 127 }),
+        pattern().prop_map(Predicate::PatternMatch),
+        needles().prop_map(Predicate::JsonArrayContainsAny),
+    ]
+}
+
+/// All forms that a column of these values can have.
+fn forms(values: &[String]) -> Vec<Column> {
+    let text: TextVec = values.iter().map(|v| v.as_bytes()).collect();
+    let mut out = vec![Column::Text(Arc::new(text))];
+    let mut distinct: Vec<&String> = Vec::new();
+    let mut codes = Vec::new();
+    for value in values {
+        let at = distinct.iter().position(|d| *d == value).unwrap_or_else(|| {
+            distinct.push(value);
+            distinct.len() - 1
+        });
+        codes.push(u32::try_from(at).unwrap());
+    }
+    let dictionary = Arc::new(distinct.iter().map(|v| v.as_bytes()).collect());
+    out.push(Column::Codes { codes, dictionary });
+    let mut absent = Bitmap::empty(values.len());
+    let (mut ints, mut exceptions) = (Vec::new(), Vec::new());
+    for (row, value) in values.iter().enumerate() {
+        let int = parse_canonical_int(value.as_bytes());
+        match int {
+            _ if value.is_empty() => absent.set(row),
+            None => exceptions.push((u32::try_from(row).unwrap(), Box::from(value.as_bytes()))),
+            Some(_) => {}
+        }
+        ints.push(int.unwrap_or(0));
+    }
+    let absent = absent.any().then_some(absent);
+    out.push(Column::Ints { values: ints, absent, exceptions });
+    if distinct.len() == 1 {
+        out.push(Column::constant(values[0].as_bytes()));
+    }
+    out
+}
+
+fn field(name: &str, predicate: Predicate) -> Filter {
+    Filter::Field { field: FieldPattern::Name(name.to_owned()), predicate }
+}
+
+/// The predicate of a filter on one field, as judged value by value.
+fn value_test(filter: &CompiledFilter) -> impl Fn(&[u8]) -> bool + '_ {
+    |value| match &filter.root {
+        Node::Const(answer) => *answer,
+        Node::Field { test: FieldTest::Value(p), .. } => p.matches(value),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn selected(filter: &CompiledFilter, batch: &Batch, start: &Bitmap) -> Vec<usize> {
+    let mut selection = start.clone();
+    filter.eval(batch, &mut selection).unwrap();
+    selection.iter().collect()
+}
+
+/// A page of which everything is known that its values say.
+struct Facts {
+    values: Vec<String>,
+    dictionary: bool,
+    filter: bool,
+}
+
+impl BlockFacts for Facts {
+    fn times(&self) -> (i64, i64) {
+        (0, 0)
+    }
+
+    fn column(&self, name: &str) -> Result<ColumnFacts<'_>> {
+        if name != "f" {
+            return Ok(ColumnFacts { listed: vec![Cow::Borrowed(b"")], page: None });
+        }
+        let present: Vec<&[u8]> =
+            self.values.iter().map(|v| v.as_bytes()).filter(|v| !v.is_empty()).collect();
+        let numbers: Vec<f64> = present.iter().filter_map(|v| parse_number(v)).collect();
+        let low = numbers.iter().copied().reduce(f64::min);
+        let high = numbers.iter().copied().reduce(f64::max);
+        let lengths = present.iter().map(|v| v.len() as u64);
+        Ok(ColumnFacts {
+            listed: Vec::new(),
+            page: Some(PageFacts {
+                may_be_empty: present.len() < self.values.len(),
+                numbers: low.zip(high),
+                all_numbers: numbers.len() == present.len(),
+                lengths: lengths.clone().min().zip(lengths.max()),
+                least: present.iter().min().map(|v| Cow::Borrowed(*v)),
+                greatest: present.iter().max().map(|v| Cow::Borrowed(*v)),
+                dictionary: self.dictionary.then(|| Arc::new(present.iter().copied().collect())),
+            }),
+        })
+    }
+
+    fn names_with_prefix(&self, _: &str) -> Result<Option<Vec<Arc<str>>>> {
+        Ok(Some(vec!["f".into()]))
+    }
+
+    fn may_hold(&self, _: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool> {
+        // The sharpest answer that a filter may give.
+        let phrase = match bounds {
+            (true, true) => phrase::Phrase::new(text),
+            (true, false) => phrase::Phrase::prefix(text),
+            _ => phrase::Phrase::substring(text),
+        };
+        Ok(!self.filter || self.values.iter().any(|v| phrase.find_end(v.as_bytes()).is_some()))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+    #[test]
+    fn every_form_of_a_column_gives_the_same_rows(
+        predicate in predicate(),
+        values in prop::collection::vec(log_value(), 1..24),
+        holes in any::<u64>(),
+    ) {
+        let filter = compile(&field("f", predicate));
+        let test = value_test(&filter);
+        let start = Bitmap::from_fn(values.len(), |r| holes >> (r % 64) & 1 == 1);
+        let expected: Vec<usize> =
+            start.iter().filter(|&r| test(values[r].as_bytes())).collect();
+        for column in forms(&values) {
+            let mut batch = Batch::new(values.len());
+            batch.set_column("f".into(), column.clone());
+            prop_assert_eq!(&selected(&filter, &batch, &start), &expected, "{:?}", column);
+        }
+        let all = Bitmap::full(values.len());
+        let mut batch = Batch::new(values.len());
+        batch.set_column("f".into(), forms(&values).remove(0));
+        let expected: Vec<usize> =
+            (0..values.len()).filter(|&r| test(values[r].as_bytes())).collect();
+        prop_assert_eq!(selected(&filter, &batch, &all), expected);
+    }
+
+    #[test]
+    fn judgements_hold(
+        predicate in predicate(),
+        negate: bool,
+        values in prop::collection::vec(log_value(), 1..8),
+        dictionary: bool,
+        with_filter: bool,
+    ) {
+        let plain = field("f", predicate);
+        let filter = compile(&if negate { Filter::Not(Box::new(plain)) } else { plain });
+        let mut batch = Batch::new(values.len());
+        batch.set_column("f".into(), forms(&values).remove(0));
+        let hits = selected(&filter, &batch, &Bitmap::full(values.len())).len();
+        let facts = Facts { values: values.clone(), dictionary, filter: with_filter };
+        match filter.judge(&facts).unwrap() {
+            Verdict::None => prop_assert_eq!(hits, 0),
+            Verdict::All => prop_assert_eq!(hits, values.len()),
+            Verdict::Maybe => {}
+        }
+    }
+}
+
+/// A tree over the fields `a`, `b` and `ab`, and what it means for a row.
+fn tree() -> impl Strategy<Value = Filter> {
+    let name = prop::sample::select(vec!["a", "b", "ab", "c"]);
+    let leaf = prop_oneof![
+        6 => (name, predicate()).prop_map(|(n, p)| field(n, p)),
+        1 => predicate().prop_map(|predicate| Filter::Field {
+            field: FieldPattern::Prefix("a".to_owned()),
+            predicate,
+        }),
+        1 => Just(Filter::All),
+    ];
+    leaf.prop_recursive(4, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::And),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::Or),
+            inner.prop_map(|f| Filter::Not(Box::new(f))),
+        ]
+    })
+}
+
+/// The meaning of a tree, leaf by leaf and row by row.
+fn naive(filter: &Filter, row: &[(&str, &str)]) -> bool {
+    let get = |name: &str| row.iter().find(|(n, _)| *n == name).map_or("", |(_, v)| v);
+    match filter {
+        Filter::All => true,
+        Filter::And(all) => all.iter().all(|f| naive(f, row)),
+        Filter::Or(any) => any.iter().any(|f| naive(f, row)),
+        Filter::Not(inner) => !naive(inner, row),
+        Filter::Field { field: pattern, predicate } => {
+            let compiled = compile(&field("x", predicate.clone()));
+            let test = value_test(&compiled);
+            match pattern {
+                FieldPattern::Name(name) => test(get(name).as_bytes()),
+                FieldPattern::Prefix(prefix) => row.iter().any(|(n, v)| {
+                    n.starts_with(prefix.as_str()) && !v.is_empty() && test(v.as_bytes())
+                }),
+            }
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn trees_mean_what_they_mean_for_each_row(
+        filter in tree(),
+        rows in prop::collection::vec((log_value(), log_value(), log_value()), 1..9),
+    ) {
+        let compiled = compile(&filter);
+        let mut batch = Batch::new(rows.len());
+        for (i, name) in ["a", "b", "ab"].into_iter().enumerate() {
+            let values: Vec<String> =
+                rows.iter().map(|r| [&r.0, &r.1, &r.2][i].clone()).collect();
+            batch.set_column(name.into(), forms(&values).remove(i));
+        }
+        let expected: Vec<usize> = (0..rows.len())
+            .filter(|&i| {
+                let r = &rows[i];
+                naive(&filter, &[("a", &r.0), ("b", &r.1), ("ab", &r.2)])
+            })
+            .collect();
+        prop_assert_eq!(selected(&compiled, &batch, &Bitmap::full(rows.len())), expected);
+    }
+}
+
+#[test]
+fn what_excludes_one_branch_does_not_exclude_another() {
+    let phrase = |name: &str, text: &str| field(name, Predicate::Phrase(text.to_owned()));
+    let facts = Facts { values: vec!["x".to_owned()], dictionary: false, filter: true };
+    let judge = |filter: &Filter| compile(filter).judge(&facts).unwrap();
+    let (hit, miss) = (phrase("f", "x"), phrase("f", "y"));
+    let elsewhere = phrase("g", "x");
+    assert_eq!(judge(&Filter::Or(vec![miss.clone(), hit.clone()])), Verdict::Maybe);
+    assert_eq!(judge(&Filter::Or(vec![miss.clone(), elsewhere.clone()])), Verdict::None);
+    assert_eq!(judge(&Filter::Or(vec![hit.clone(), elsewhere])), Verdict::Maybe);
+    assert_eq!(judge(&Filter::And(vec![miss.clone(), hit])), Verdict::None);
+    assert_eq!(judge(&Filter::Not(Box::new(miss))), Verdict::All);
+}
+
+#[test]
+fn times_intersect_only_where_all_rows_must_pass() {
+    let at = |text: &str| {
+        Filter::Time(TimeFilter {
+            form: TimeForm::At(TimePoint::Text(text.to_owned())),
+            offset: None,
+        })
+    };
+    let day = |text: &str| Timestamp::parse(text).unwrap().as_nanos();
+    let both = compile(&Filter::And(vec![at("2024-03Z"), at("2024-03-05Z"), Filter::All]));
+    assert_eq!(both.time_range().min, day("2024-03-05T00:00:00Z"));
+    let either = compile(&Filter::Or(vec![at("2024-03Z"), at("2024-05Z")]));
+    assert_eq!(either.time_range(), TimeRange::ALL);
+    let neither = compile(&Filter::And(vec![at("2024-03Z"), at("2024-05Z")]));
+    assert!(neither.time_range().is_empty());
+}
