@@ -213,7 +213,10 @@ mod tests {
         }
 
         #[test]
-        fn does_not_panic_on_any_bytes(text: Vec<u8>, needle in prop::collection::vec(any::<u8>(), 1..4)) {
+        fn does_not_panic_on_any_bytes(
+            text: Vec<u8>,
+            needle in prop::collection::vec(any::<u8>(), 1..4),
+        ) {
             let found = Phrase::substring(&needle).find_end(&text).is_some();
             prop_assert_eq!(found, text.windows(needle.len()).any(|w| w == needle));
             Phrase::new(&needle).find_end(&text);

@@ -97,7 +97,8 @@ mod tests {
         fn canonical_text_gives_the_labels_back(
             labels in prop::collection::vec(("[a-c]", "[\"\\\\,{}=a]{0,4}"), 0..4),
         ) {
-            let key = StreamKey::new(labels.iter().map(|(n, v)| (n.clone(), v.as_bytes().to_vec())));
+            let pairs = labels.iter().map(|(n, v)| (n.clone(), v.as_bytes().to_vec()));
+            let key = StreamKey::new(pairs);
             let text = key.text();
             for name in ["a", "b", "c", "d"] {
                 let value = String::from_utf8(key.get(name).to_vec()).unwrap();
