@@ -259,7 +259,8 @@ pub(crate) fn push_time(out: &mut Vec<u8>, ns: i64) {
     Timestamp::from_nanos(ns).write_to(out);
 }
 
-fn exception(exceptions: &[(u32, Box<[u8]>)], row: usize) -> Option<&[u8]> {
+/// The text of `row` among exceptions sorted by row.
+pub(crate) fn exception(exceptions: &[(u32, Box<[u8]>)], row: usize) -> Option<&[u8]> {
     if exceptions.is_empty() {
         return None;
     }

@@ -7,6 +7,9 @@
 //! * [`filter`]: filters as trees of tests on columns.
 //! * [`fields`]: which fields a stage needs.
 //! * [`group`]: rows by equal values of some columns.
+//! * [`json`]: JSON texts.
+//! * [`stats`]: the functions of aggregation.
+//! * [`value_key`]: values compared in the total order.
 //! * [`pipe`]: what happens to rows between the scan and the caller.
 
 pub mod ast;
@@ -16,11 +19,14 @@ mod context;
 mod fields;
 pub(crate) mod filter;
 mod group;
+mod json;
 mod pipe;
 mod position;
 mod regex;
+mod stats;
 #[cfg(test)]
 pub(crate) mod testing;
+mod value_key;
 
 pub use ast::{Filter, Pipe, Query};
 pub use regex::Regex;

@@ -156,6 +156,12 @@ impl ExactSum {
         }
     }
 
+    /// The sum as a decimal, if it fits.
+    pub(crate) fn to_decimal(&self) -> Option<Decimal> {
+        let sum = Decimal::new(self.mantissa, u32::from(self.scale))?;
+        self.rest.is_none().then_some(sum)
+    }
+
     /// The sum as an integer, if it is one and fits.
     pub(crate) fn to_i128(&self) -> Option<i128> {
         let sum = Decimal::new(self.mantissa, u32::from(self.scale))?;

@@ -9,7 +9,11 @@
 //! place and are taken in that order where order matters; other rows are taken as they arrive.
 //! A blocking pipe gives its rows away in an order of its own, without places.
 
+mod condition;
+
 use std::any::Any;
+
+pub(crate) use condition::{Condition, selected};
 
 use super::batch::{Batch, MAX_BATCH_ROWS};
 use super::context::{ExecContext, Flow};

@@ -1,0 +1,183 @@
+//! `quantile` and `median`: an actual value, found among all values.
+
+use std::cmp::Ordering;
+
+use super::input::{FieldList, Input};
+use super::{StatsState, mapped, same_state, slot};
+use crate::error::Result;
+use crate::query::column::{Column, push_int, push_time};
+use crate::query::context::ExecContext;
+use crate::query::group::Interner;
+use crate::query::value_key::ValueRef;
+use crate::record::{cmp_values_then_bytes, parse_canonical_int};
+
+/// All values of some fields.
+#[derive(Debug, Clone)]
+pub(crate) struct QuantileState {
+    fields: FieldList,
+    phi: f64,
+    groups: Vec<Samples>,
+    /// The texts of all groups.
+    texts: Interner,
+    sample_bytes: usize,
+}
+
+/// The values of a group, by kind. No text is that of an integer.
+#[derive(Debug, Clone, Default)]
+struct Samples {
+    empty: u64,
+    ints: Vec<i64>,
+    times: Vec<i64>,
+    /// (text, how often), a text possibly more than once.
+    texts: Vec<(u32, u64)>,
+}
+
+impl QuantileState {
+    /// `quantile(phi, ...)`.
+    pub(crate) fn new(fields: FieldList, phi: f64) -> QuantileState {
+        let texts = Interner::default();
+        QuantileState { fields, phi, groups: Vec::new(), texts, sample_bytes: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, group: u32, value: ValueRef<'_>, times: u64) {
+        let samples = slot(&mut self.groups, group);
+        match value {
+            ValueRef::Int(n) => {
+                for _ in 0..times {
+                    samples.ints.push(n);
+                }
+                self.sample_bytes += 8;
+            }
+            ValueRef::Time(ns) => {
+                for _ in 0..times {
+                    samples.times.push(ns);
+                }
+                self.sample_bytes += 8;
+            }
+            ValueRef::Text([]) => samples.empty += times,
+            ValueRef::Text(text) => match parse_canonical_int(text) {
+                Some(n) => self.add(group, ValueRef::Int(n), times),
+                None => {
+                    let id = self.texts.intern(text);
+                    match samples.texts.last_mut() {
+                        Some((last, count)) if *last == id => *count += times,
+                        _ => {
+                            samples.texts.push((id, times));
+                            self.sample_bytes += 16;
+                        }
+                    }
+                }
+            },
+        }
+    }
+}
+
+impl StatsState for QuantileState {
+    fn update(&mut self, _ctx: &ExecContext<'_>, input: &Input<'_>) -> Result<()> {
+        let absent = Column::absent();
+        let fields = self.fields.clone();
+        for part in fields.parts(input.batch, &absent) {
+            input.for_each(|row, group| {
+                let value = ValueRef::of(part.column, row);
+                if part.with_absent || !value.is_empty() {
+                    self.add(group, value, 1);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn fork(&self) -> Box<dyn StatsState> {
+        Box::new(QuantileState::new(self.fields.clone(), self.phi))
+    }
+
+    fn absorb(
+        &mut self,
+        _ctx: &ExecContext<'_>,
+        other: Box<dyn StatsState>,
+        map: &[u32],
+    ) -> Result<()> {
+        let Some(other) = same_state::<QuantileState>(other) else { return Ok(()) };
+        let ids = 0..u32::try_from(other.texts.len()).unwrap_or(u32::MAX);
+        let ids: Vec<u32> = ids.map(|id| self.texts.intern(other.texts.get(id))).collect();
+        self.sample_bytes += other.sample_bytes;
+        for (group, samples) in other.groups.into_iter().enumerate() {
+            let mine = slot(&mut self.groups, mapped(map, group));
+            mine.empty += samples.empty;
+            mine.ints.extend(samples.ints);
+            mine.times.extend(samples.times);
+            mine.texts.extend(samples.texts.iter().map(|(id, n)| (mapped(&ids, *id as usize), *n)));
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, _ctx: &ExecContext<'_>, group: u32, out: &mut Vec<u8>) {
+        let texts = &self.texts;
+        let samples = slot(&mut self.groups, group);
+        let total = samples.total();
+        if total > 0 {
+            samples.push_nth(texts, nth(self.phi, total), out);
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let groups = self.groups.capacity() * size_of::<Samples>();
+        groups + 2 * self.sample_bytes + self.texts.heap_bytes()
+    }
+}
+
+/// The index of the quantile among so many sorted values.
+fn nth(phi: f64, total: u64) -> u64 {
+    #[expect(clippy::cast_precision_loss, reason = "no group has 2^53 values")]
+    let index = (phi.clamp(0.0, 1.0) * total as f64).floor();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
+    let index = index as u64;
+    index.min(total.saturating_sub(1))
+}
+
+impl Samples {
+    fn total(&self) -> u64 {
+        let texts: u64 = self.texts.iter().map(|(_, n)| n).sum();
+        self.empty + (self.ints.len() + self.times.len()) as u64 + texts
+    }
+
+    /// Appends the value of index `k` in the total order.
+    fn push_nth(&mut self, texts: &Interner, k: u64, out: &mut Vec<u8>) {
+        let Some(mut k) = k.checked_sub(self.empty) else { return };
+        self.ints.sort_unstable();
+        self.times.sort_unstable();
+        let order = |a: &u32, b: &u32| cmp_values_then_bytes(texts.get(*a), texts.get(*b));
+        self.texts.sort_unstable_by(|a, b| order(&a.0, &b.0));
+        // Integers come before times; find how many texts come before index `k`.
+        for (id, count) in &self.texts {
+            let text = texts.get(*id);
+            let before = |write: fn(&mut Vec<u8>, i64)| {
+                move |n: &i64| {
+                    let mut value = Vec::with_capacity(32);
+                    write(&mut value, *n);
+                    cmp_values_then_bytes(&value, text) == Ordering::Less
+                }
+            };
+            let typed = self.ints.partition_point(before(push_int))
+                + self.times.partition_point(before(push_time));
+            if k < typed as u64 {
+                break;
+            }
+            if k < typed as u64 + count {
+                out.extend_from_slice(text);
+                return;
+            }
+            k -= count;
+        }
+        let k = usize::try_from(k).unwrap_or(usize::MAX);
+        match self.ints.get(k) {
+            Some(n) => push_int(out, *n),
+            None => {
+                if let Some(ns) = self.times.get(k - self.ints.len()) {
+                    push_time(out, *ns);
+                }
+            }
+        }
+    }
+}
