@@ -113,7 +113,7 @@ fn kubernetes(out: &mut String, rng: &mut Rng) {
     let hash = fixed.next();
     text(out, "app", app);
     text(out, "host", &format!("node-{}.cluster.example", pod % 7));
-    text(out, "namespace", if pod % 3 == 0 { "payments" } else { "shop" });
+    text(out, "namespace", if pod.is_multiple_of(3) { "payments" } else { "shop" });
     text(out, "pod", &format!("{app}-{:08x}-{:05x}", hash as u32, hash >> 44));
     text(out, "container", app);
     text(out, "cluster", "eu-1");
@@ -131,7 +131,7 @@ fn kubernetes(out: &mut String, rng: &mut Rng) {
     }
     text(out, "kubernetes.annotations.checksum/config", &id);
     text(out, "kubernetes.owner", &format!("{app}-{:08x}", hash as u32));
-    text(out, "zone", if pod % 2 == 0 { "a" } else { "b" });
+    text(out, "zone", if pod.is_multiple_of(2) { "a" } else { "b" });
     let level = rng.skewed(&LEVELS);
     text(out, "level", level);
     number(out, "line", 20 + rng.below(300));
