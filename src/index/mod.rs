@@ -3,6 +3,7 @@
 //! * [`tokenizer`]: the words of a text, their hashes and their boundaries, by frozen tables.
 //! * [`grams`]: folded 4-grams, which prune substring searches.
 //! * [`Bloom`] and [`FilterGroup`]: sets of hashes that never deny a member.
+//! * [`StreamTable`]: the streams of a part, with their labels and constants, by columns.
 //!
 //! Invariant: what a filter denies is not there. Whatever changes which hashes a text has gets a
 //! new [`TOKENIZER_ID`] or [`FOLD_ID`]; a reader that does not know an id must not prune by it.
@@ -12,11 +13,13 @@
 mod filter;
 mod filter_group;
 pub(crate) mod grams;
+mod stream_table;
 pub(crate) mod tokenizer;
 mod unicode_v1;
 
 pub(crate) use filter::{Bloom, HashSet64};
 pub(crate) use filter_group::{FilterGroup, encode_group};
+pub(crate) use stream_table::{StreamChunk, StreamColumn, StreamTable, StreamTableBuilder};
 
 /// The tokenizer that this version writes: words of letters, decimal digits and `_`, hashed with
 /// xxh3-64; 4-grams as in [`grams`].
