@@ -154,7 +154,11 @@ fn many_streams_stay_small() {
                 ("pod", format!("service-{app}-{set}-{}", suffix(i, 5))),
             ];
             let labels = labels.map(|(n, v)| (n.to_owned(), v.into_bytes()));
-            let uid = format!("{:016x}{:016x}", xxh3_64(&i.to_be_bytes()), xxh3_64(&[i as u8, 7]));
+            let uid = format!(
+                "{:016x}{:016x}",
+                xxh3_64(&(i + 99_999).to_le_bytes()),
+                xxh3_64(&[i as u8, 7])
+            );
             let constants = vec![("uid".to_owned(), uid.into_bytes())];
             (StreamKey::new(labels), if i % 8 == 0 { constants } else { Vec::new() })
         })
