@@ -33,3 +33,5 @@ pub use regex::Regex;
 
 #[cfg(test)]
 mod naive;
+#[cfg(test)]
+mod testgen;

@@ -18,7 +18,7 @@ mod value;
 use std::collections::BTreeMap;
 
 pub(crate) use filter::matches;
-pub(crate) use value::{compare, number};
+pub(crate) use value::{compare, number, print_time};
 
 use super::ast::Query;
 

@@ -1,0 +1,451 @@
+//! Random rows and random queries over them, as text.
+//!
+//! The rows hold what breaks engines: ties in time, a midnight, missing fields, streams with
+//! quotes, numbers in many spellings, words of other scripts. The queries stay where the answer
+//! is fixed: whatever picks rows does so by a total order. Same seed, same rows and queries.
+
+use super::naive::Row;
+
+/// 2024-02-28T23:59:50Z, ten seconds before a leap day.
+const START: i64 = 1_709_164_790_000_000_000;
+/// The time at which queries run.
+pub(crate) const NOW: i64 = START + 3_600_000_000_000;
+/// The stream fields of the rows.
+pub(crate) const STREAM_FIELDS: [&str; 2] = ["app", "host"];
+
+/// A small generator of pseudo-random numbers (SplitMix64).
+#[derive(Debug, Clone)]
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Below `n`, which is not 0.
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.next() % n as u64).unwrap()
+    }
+
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub(crate) fn pick<'a, T: ?Sized>(&mut self, list: &[&'a T]) -> &'a T {
+        list[self.below(list.len())]
+    }
+}
+
+const APPS: [&str; 5] = ["web", "db", "a\"b", "c\\d", "{x,y}"];
+const LEVELS: [&str; 5] = ["info", "info", "warn", "error", "ERROR"];
+const WORDS: [&str; 24] = [
+    "GET",
+    "error",
+    "Error",
+    "timeout",
+    "time_out",
+    "user",
+    "12ms",
+    "500",
+    "-7",
+    "10.0.0.1",
+    "a_b",
+    "a.b",
+    "x=1",
+    "connection",
+    "refused",
+    "b\u{f6}se",
+    "\u{43f}\u{440}\u{438}",
+    "\u{65e5}",
+    "\u{130}",
+    "stra\u{df}e",
+    "/path/17",
+    "deadbeef",
+    "user:17",
+    "\u{bd}",
+];
+const MIXED: [&str; 24] = [
+    "1",
+    "007",
+    "1.10",
+    "1.1",
+    "-0",
+    "1_000",
+    "1e3",
+    "10s",
+    "1m",
+    "90s",
+    "1m30s",
+    "5KB",
+    "1KiB",
+    "0x1F",
+    "inf",
+    "10.0.0.9",
+    "9.0.0.1",
+    "2024-02-29T00:00:00Z",
+    "file2",
+    "file10",
+    "v1.2",
+    "NaN",
+    "12px",
+    "9007199254740993",
+];
+const ADDRESSES: [&str; 5] = ["10.0.0.1", "10.0.0.200", "192.168.1.7", "10.0.0.1:80", "unknown"];
+/// Fields that queries name; the last one never exists.
+const FIELDS: [&str; 11] =
+    ["_msg", "level", "i", "d", "ip", "u", "rare", "app", "host", "nest.x", "nosuch"];
+
+/// A row as a line of JSON, and as the naive evaluator sees it.
+pub(crate) struct Sample {
+    pub(crate) json: String,
+    pub(crate) row: Row,
+}
+
+/// `n` rows in append order; the field `id` tells them apart.
+pub(crate) fn rows(rng: &mut Rng, n: usize) -> Vec<Sample> {
+    (0..n).map(|i| sample(rng, i)).collect()
+}
+
+fn sample(rng: &mut Rng, id: usize) -> Sample {
+    let mut row = Row { time: time(rng), ..Row::default() };
+    let time = super::naive::print_time(row.time);
+    row.set("_time", &time);
+    row.set("id", &id.to_string());
+    row.set("_msg", &message(rng));
+    row.set("app", rng.pick(&APPS));
+    row.set("host", rng.pick(&["h1", "h1", "h2", ""]));
+    row.set("level", rng.pick(&LEVELS));
+    let number = i64::try_from(rng.below(200)).unwrap() - 50;
+    row.set("i", &if rng.one_in(8) { "n/a".to_owned() } else { number.to_string() });
+    if rng.one_in(10) {
+        row.set("i", "");
+    }
+    if !rng.one_in(4) {
+        row.set("d", rng.pick(&MIXED));
+    }
+    row.set("ip", rng.pick(&ADDRESSES));
+    if rng.one_in(2) {
+        row.set("u", rng.pick(&WORDS));
+    }
+    if rng.one_in(30) {
+        row.set("rare", rng.pick(&["needle", "other needle", "5"]));
+    }
+    if rng.one_in(3) {
+        row.set("nest.x", rng.pick(&["[1,\"a\"]", "true", "deep"]));
+    }
+    let json = json_line(&row);
+    for label in STREAM_FIELDS {
+        let value = row.get(label).to_owned();
+        if !value.is_empty() {
+            row.labels.insert(label.to_owned(), value);
+        }
+    }
+    let labels: Vec<String> = row
+        .labels
+        .iter()
+        .map(|(k, v)| format!("{k}=\"{}\"", v.replace('\\', "\\\\").replace('"', "\\\"")))
+        .collect();
+    row.set("_stream", &format!("{{{}}}", labels.join(",")));
+    row.set("_stream_id", "any");
+    Sample { json, row }
+}
+
+fn time(rng: &mut Rng) -> i64 {
+    let second = 1_000_000_000;
+    let whole = START + i64::try_from(rng.below(20)).unwrap() * second;
+    match rng.below(8) {
+        0 => whole + 999_999_999,
+        1 => whole + i64::try_from(rng.below(1_000_000_000)).unwrap(),
+        2 => whole + 86_400 * second,
+        _ => whole,
+    }
+}
+
+fn message(rng: &mut Rng) -> String {
+    let words: Vec<&str> = (0..1 + rng.below(6)).map(|_| rng.pick(&WORDS)).collect();
+    let mut text = words.join(rng.pick(&[" ", " ", ", ", "-"]));
+    if rng.one_in(3) {
+        text.push_str(&format!(" took {}ms id={:08x}", rng.below(2000), rng.next() >> 32));
+    }
+    if rng.one_in(20) {
+        text.push_str("\nsecond line");
+    }
+    text
+}
+
+fn json_line(row: &Row) -> String {
+    let mut members: Vec<String> = Vec::new();
+    for (name, value) in &row.fields {
+        let quoted = quote(value);
+        match name.as_str() {
+            "nest.x" if value == "deep" => members.push(format!("\"nest\":{{\"x\":{quoted}}}")),
+            "nest.x" => members.push(format!("\"nest\":{{\"x\":{value}}}")),
+            _ => members.push(format!("{}:{quoted}", quote(name))),
+        }
+    }
+    format!("{{{}}}", members.join(","))
+}
+
+fn quote(text: &str) -> String {
+    serde_json::to_string(text).unwrap()
+}
+
+/// A query, and how its answer may be compared.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sketch {
+    /// The filter and the pipes.
+    pub(crate) parts: Vec<String>,
+    /// Whether the rows come in an order that the query fixes.
+    pub(crate) ordered: bool,
+    /// Fields whose last digit may depend on rounding.
+    pub(crate) approx: Vec<String>,
+}
+
+impl Sketch {
+    /// The query's text.
+    pub(crate) fn text(&self) -> String {
+        self.parts.join(" | ")
+    }
+}
+
+/// A random query over [`rows`].
+pub(crate) fn query(rng: &mut Rng) -> Sketch {
+    let mut sketch = Sketch { parts: vec![filter(rng, 2)], ..Sketch::default() };
+    for _ in 0..rng.below(3) {
+        let pipe = row_pipe(rng, &mut sketch.ordered);
+        sketch.parts.push(pipe);
+    }
+    if rng.one_in(2) {
+        last_pipe(rng, &mut sketch);
+    }
+    sketch
+}
+
+fn filter(rng: &mut Rng, depth: usize) -> String {
+    if depth == 0 || rng.one_in(3) {
+        return leaf(rng);
+    }
+    let kind = rng.below(4);
+    let mut sub = || filter(rng, depth - 1);
+    match kind {
+        0 => format!("({} or {})", sub(), sub()),
+        1 => format!("!({})", sub()),
+        2 => format!("({} {} {})", sub(), sub(), sub()),
+        _ => format!("({} and not {})", sub(), sub()),
+    }
+}
+
+fn leaf(rng: &mut Rng) -> String {
+    match rng.below(10) {
+        0 => "*".to_owned(),
+        1 => stream(rng),
+        2 => time_filter(rng),
+        3 | 4 => text_predicate(rng),
+        5 => {
+            let number = rng.pick(&["17", "0", "-5", "1KB", "30s", "10.0.0.2", "0x10", "abc"]);
+            let op = rng.pick(&[">", ">=", "<", "<="]);
+            format!("{}:{op}{}", rng.pick(&["i", "d", "id", "ip", "rare", "u"]), quote(number))
+        }
+        _ => format!("{}:{}", rng.pick(&FIELDS), text_predicate(rng)),
+    }
+}
+
+fn text_predicate(rng: &mut Rng) -> String {
+    let word = *[rng.pick(&WORDS), rng.pick(&MIXED), rng.pick(&LEVELS), rng.pick(&ADDRESSES)]
+        .get(rng.below(4))
+        .unwrap();
+    let chars: Vec<char> = word.chars().collect();
+    let part: String = chars[..1 + rng.below(chars.len())].iter().collect();
+    let (word, part) = (quote(word), quote(&part));
+    let other = quote(rng.pick(&WORDS));
+    match rng.below(15) {
+        0..=2 => word,
+        3 => format!("{part}*"),
+        4 => format!("i({})", word.to_uppercase()),
+        5 => format!("i({part}*)"),
+        6 => format!("={word}"),
+        7 => format!("={part}*"),
+        8 => format!("in({word},{other},\"needle\")"),
+        9 => format!("contains_any({word},{other})"),
+        10 => format!("contains_all({word},{other})"),
+        11 => format!("seq({word},{other})"),
+        12 => format!("~{}", quote(&escape_regex(&part[1..part.len() - 1]))),
+        13 => rng.pick(&["~\"^[0-9]+$\"", "~\"(?i)err(or)?\\\\b\"", "~\"t.*t|5\"", "~\"\""]).into(),
+        _ => rng.pick(&["*", "\"\"", "len_range(2,5)", "ipv4_range(\"10.0.0.0/24\")"]).to_owned(),
+    }
+}
+
+/// Puts a backslash before what means something in a regular expression.
+fn escape_regex(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if "\\.+*?()|[]{}^$".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn stream(rng: &mut Rng) -> String {
+    let app = quote(rng.pick(&APPS));
+    match rng.below(6) {
+        0 => format!("{{app={app}}}"),
+        1 => format!("{{app!={app},host=\"h1\"}}"),
+        2 => "{host=\"\"}".to_owned(),
+        3 => format!("{{app in ({app},\"web\")}}"),
+        4 => "{app=~\"w.b|db\"}".to_owned(),
+        _ => "{host!~\"h[12]\" or app=\"db\"}".to_owned(),
+    }
+}
+
+fn time_filter(rng: &mut Rng) -> String {
+    let moment = |rng: &mut Rng| {
+        rng.pick(&[
+            "2024-02-28T23:59:55Z",
+            "2024-02-29T00:00:00Z",
+            "2024-02-29T00:00:03.5Z",
+            "2024-02-29T01:00:05+01:00",
+            "2024-02-29Z",
+            "2024-03-01Z",
+        ])
+    };
+    let (a, b) = (moment(rng), moment(rng));
+    match rng.below(5) {
+        0 => format!("_time:{a}"),
+        1 => format!("_time:[{a},{b})"),
+        2 => format!("_time:({a},{b}]"),
+        3 => format!("_time:{}{a}", rng.pick(&[">", ">=", "<", "<="])),
+        _ => "_time:1h".to_owned(),
+    }
+}
+
+fn some_fields(rng: &mut Rng, most: usize) -> Vec<&'static str> {
+    let mut out: Vec<&str> = Vec::new();
+    for _ in 0..1 + rng.below(most) {
+        let field = rng.pick(&FIELDS);
+        if !out.contains(&field) {
+            out.push(field);
+        }
+    }
+    out
+}
+
+/// A pipe behind which rows still have their `id`.
+fn row_pipe(rng: &mut Rng, ordered: &mut bool) -> String {
+    match rng.below(8) {
+        0 => format!("fields id, _time, {}", some_fields(rng, 3).join(", ")),
+        1 => format!("delete {}", some_fields(rng, 3).join(", ")),
+        2 => format!("rename {} as {}", rng.pick(&FIELDS), rng.pick(&FIELDS)),
+        3 => format!("copy {} as {}", rng.pick(&FIELDS), rng.pick(&["copied", "u", "rare"])),
+        4 => format!("limit {}", rng.below(30)),
+        5 => {
+            let keys: Vec<String> = some_fields(rng, 2)
+                .into_iter()
+                .map(|f| format!("{f}{}", rng.pick(&["", " desc"])))
+                .collect();
+            *ordered = true;
+            let mut sort = format!("sort by ({}, id)", keys.join(", "));
+            if rng.one_in(2) {
+                sort.push_str(&format!(" limit {}", 1 + rng.below(20)));
+            }
+            if rng.one_in(4) {
+                sort.push_str(&format!(" offset {}", rng.below(10)));
+            }
+            if rng.one_in(8) {
+                sort.push_str(" partition by (level)");
+            }
+            sort
+        }
+        _ => format!("filter {}", no_stream(rng)),
+    }
+}
+
+/// A filter that asks rows only.
+fn no_stream(rng: &mut Rng) -> String {
+    format!("{}:{}", rng.pick(&FIELDS), text_predicate(rng))
+}
+
+fn last_pipe(rng: &mut Rng, sketch: &mut Sketch) {
+    sketch.ordered = false;
+    let fields = some_fields(rng, 2).join(", ");
+    let pipe = match rng.below(7) {
+        0 => format!("uniq by ({fields}){}", rng.pick(&["", " with hits"])),
+        1 => format!("uniq by ({fields}) with hits limit {}", 1 + rng.below(5)),
+        2 => format!("top {} by ({fields})", 1 + rng.below(6)),
+        3 => "field_names".to_owned(),
+        4 => format!("field_values {} limit {}", rng.pick(&FIELDS), 1 + rng.below(9)),
+        _ => stats(rng, sketch),
+    };
+    sketch.parts.push(pipe);
+}
+
+fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
+    let by = match rng.below(6) {
+        0 => String::new(),
+        1 => "by (_time:5s) ".to_owned(),
+        2 => "by (i:10) ".to_owned(),
+        3 => "by (app, level) ".to_owned(),
+        _ => format!("by ({}) ", rng.pick(&FIELDS)),
+    };
+    let mut functions = Vec::new();
+    for i in 0..1 + rng.below(3) {
+        let field = rng.pick(&["i", "d", "u", "rare", "id", "nosuch"]);
+        let function = match rng.below(13) {
+            0 | 1 => "count()".to_owned(),
+            2 => format!("count({field})"),
+            3 => format!("count_empty({field}, rare)"),
+            4 => format!("count_uniq({field})"),
+            5 => format!("sum({field}, i)"),
+            6 => format!("avg({field})"),
+            7 => format!("min({field})"),
+            8 => format!("max({field})"),
+            9 => format!("quantile({}, {field})", rng.pick(&["0", "0.25", "0.9", "1"])),
+            10 => format!("median({field})"),
+            11 => format!("values(id) limit {}", 1 + rng.below(4)),
+            _ => "uniq_values(u)".to_owned(),
+        };
+        if function.starts_with("sum") || function.starts_with("avg") {
+            sketch.approx.push(format!("r{i}"));
+        }
+        let condition =
+            if rng.one_in(4) { format!(" if ({})", no_stream(rng)) } else { String::new() };
+        functions.push(format!("{function}{condition} as r{i}"));
+    }
+    format!("stats {by}{}", functions.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_seed_same_rows_and_queries() {
+        let make = |seed| {
+            let mut rng = Rng::new(seed);
+            let rows: Vec<String> = rows(&mut rng, 20).into_iter().map(|s| s.json).collect();
+            let queries: Vec<String> = (0..50).map(|_| query(&mut rng).text()).collect();
+            (rows, queries)
+        };
+        assert_eq!(make(1), make(1));
+        assert_ne!(make(1), make(2));
+    }
+
+    #[test]
+    fn lines_hold_what_the_rows_hold() {
+        let mut rng = Rng::new(3);
+        for sample in rows(&mut rng, 300) {
+            let value: serde_json::Value = serde_json::from_str(&sample.json).unwrap();
+            assert_eq!(value["_msg"].as_str().unwrap(), sample.row.get("_msg"));
+            assert_eq!(value["id"].as_str().unwrap(), sample.row.get("id"));
+        }
+    }
+}
