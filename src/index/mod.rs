@@ -3,7 +3,7 @@
 //! * [`tokenizer`]: the words of a text, their hashes and their boundaries, by frozen tables.
 //! * [`grams`]: folded 4-grams, which prune substring searches.
 //! * [`Bloom`] and [`FilterGroup`]: sets of hashes that never deny a member.
-//! * [`StreamTable`]: the streams of a part, with their labels and constants, by columns.
+//! * [`StreamChunk`]: streams of a part, with their labels and constants, by columns.
 //!
 //! Invariant: what a filter denies is not there. Whatever changes which hashes a text has gets a
 //! new [`TOKENIZER_ID`] or [`FOLD_ID`]; a reader that does not know an id must not prune by it.
@@ -19,7 +19,7 @@ mod unicode_v1;
 
 pub(crate) use filter::{Bloom, HashSet64};
 pub(crate) use filter_group::{FilterGroup, encode_group};
-pub(crate) use stream_table::{StreamChunk, StreamColumn, StreamTable, StreamTableBuilder};
+pub(crate) use stream_table::{CHUNK_STREAMS, ChunkBuilder, ChunkColumn, StreamChunk};
 
 /// The tokenizer that this version writes: words of letters, decimal digits and `_`, hashed with
 /// xxh3-64; 4-grams as in [`grams`].

@@ -1,447 +1,400 @@
-//! The streams of a part: their labels, and the columns that have one value in all of a stream's
-//! rows.
+//! The stream table: labels and constants of the streams of a part, in chunks.
 //!
-//! Streams are numbered in the order of their text. The table is cut into chunks of at most
-//! [`CHUNK_STREAMS`] streams; a chunk holds, for each column, its distinct values in bytewise order
-//! and a code for each stream: 0 for none, else one more than the value's number. So a selector is
-//! evaluated once for each distinct value of a chunk, and a chunk is read only when it is needed.
-//! Ids of streams are not stored: they follow from the labels.
+//! A chunk holds up to [`CHUNK_STREAMS`] streams column by column: for each label name and each
+//! constant field the sorted distinct values, and a code for each stream. A stream filter runs on
+//! distinct values; a merge holds one chunk at a time.
 //!
-//! Directory: `columns varint | (kind u8, name behind its length) each | chunks varint | (streams
-//! varint, length varint, xxh3-64) each`. A chunk is one packed blob of `columns varint`, then for
-//! each column, ascending: `number in the directory varint | distinct values varint | shared
-//! prefixes and suffix lengths of the values (integers each) | bytes of the suffixes | codes
-//! (integers)`. Whoever refers to the directory keeps its length and checksum; the chunks follow
-//! it.
+//! ```text
+//! streams | rows of each | labels n, n x (name, bytes) | constants n, n x (id - previous, bytes)
+//! | columns in that order: values n, n x (shared with the one before, rest), codes as deltas
+//! ```
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::codec::compress::Compressor;
-use crate::codec::varint::{Reader, put_bytes, put_varint};
-use crate::codec::{Bitmap, Decoder, PAGE_RAW_MAX, decode_ints, encode_ints};
+use crate::codec::varint::{Reader, put_bytes, put_signed, put_varint};
 use crate::error::Malformed;
 use crate::record::{StreamKey, TextVec, stream_text};
 
 /// The most streams of a chunk.
 pub(crate) const CHUNK_STREAMS: usize = 1_024;
-/// A chunk is closed before its values would exceed this many bytes.
-const CHUNK_BYTES: usize = 4 << 20;
-/// The most bytes of a column's name.
+
+/// The most bytes of a label name.
 const NAME_MAX: usize = 1 << 16;
+/// The most columns of a chunk.
+const COLUMNS_MAX: usize = 4 << 20;
+/// The most bytes of all distinct values of a column of a chunk.
+const VALUES_MAX: usize = 256 << 20;
 
-/// A column of the table. The same name may be a label of some streams and a constant of others.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum StreamColumn {
-    /// A label of the stream.
-    Label(String),
-    /// An ordinary field with one value in all rows of the stream.
-    Constant(String),
-}
-
-impl StreamColumn {
-    /// The field's name.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            StreamColumn::Label(name) | StreamColumn::Constant(name) => name,
-        }
-    }
-
-    fn is_label(&self) -> bool {
-        matches!(self, StreamColumn::Label(_))
-    }
-}
-
-/// Makes a table of streams that come in order.
+/// Collects the streams of a chunk, in the order of their texts.
 #[derive(Debug, Default)]
-pub(crate) struct StreamTableBuilder {
-    columns: Vec<StreamColumn>,
-    numbers: BTreeMap<StreamColumn, u32>,
-    directory: Vec<u8>,
-    chunks: Vec<u8>,
-    chunk_count: u64,
-    len: usize,
-    /// Of the open chunk: values of each column with their streams.
-    open: BTreeMap<u32, Vec<(u32, Vec<u8>)>>,
-    open_streams: u32,
-    open_bytes: usize,
+pub(crate) struct ChunkBuilder {
+    rows: Vec<u64>,
+    labels: BTreeMap<String, Draft>,
+    constants: BTreeMap<u32, Draft>,
+    bytes: usize,
 }
 
-impl StreamTableBuilder {
-    /// A table without streams.
-    pub(crate) fn new() -> StreamTableBuilder {
-        StreamTableBuilder::default()
-    }
+/// The values of one column, for the streams that have one.
+#[derive(Debug, Default)]
+struct Draft {
+    streams: Vec<u32>,
+    values: TextVec,
+}
 
-    /// Adds the next stream with its constants, whose names are not labels of it; absent values
-    /// are left out. Returns its ordinal.
+impl ChunkBuilder {
+    /// Adds the next stream: its labels, its constants by part number of their names (without
+    /// empty values), and how many rows it has in the part.
     pub(crate) fn push<'a>(
         &mut self,
         key: &StreamKey,
-        constants: impl IntoIterator<Item = (&'a str, &'a [u8])>,
-        zstd: &mut Compressor,
-    ) -> usize {
-        if self.open_streams as usize >= CHUNK_STREAMS || self.open_bytes > CHUNK_BYTES {
-            self.close_chunk(zstd);
-        }
+        constants: impl IntoIterator<Item = (u32, &'a [u8])>,
+        rows: u64,
+    ) {
+        let stream = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        self.rows.push(rows);
         for (name, value) in key.labels() {
-            self.put(StreamColumn::Label(name.clone()), value);
+            self.bytes += value.len();
+            match self.labels.get_mut(name) {
+                Some(draft) => draft.push(stream, value),
+                None => self.labels.entry(name.clone()).or_default().push(stream, value),
+            }
         }
         for (name, value) in constants {
-            if !value.is_empty() {
-                self.put(StreamColumn::Constant(name.to_owned()), value);
-            }
-        }
-        self.open_streams += 1;
-        self.len += 1;
-        self.len - 1
-    }
-
-    /// The directory, and the chunks that follow it.
-    pub(crate) fn finish(mut self, zstd: &mut Compressor) -> (Vec<u8>, Vec<u8>) {
-        self.close_chunk(zstd);
-        let mut head = Vec::new();
-        put_varint(&mut head, self.columns.len() as u64);
-        for column in &self.columns {
-            head.push(u8::from(!column.is_label()));
-            put_bytes(&mut head, column.name().as_bytes());
-        }
-        put_varint(&mut head, self.chunk_count);
-        head.extend_from_slice(&self.directory);
-        (head, self.chunks)
-    }
-
-    fn put(&mut self, column: StreamColumn, value: &[u8]) {
-        let number = match self.numbers.get(&column) {
-            Some(number) => *number,
-            None => {
-                // Every column has a value, so the memory that holds them bounds their number.
-                let number = u32::try_from(self.columns.len()).unwrap_or(u32::MAX);
-                self.columns.push(column.clone());
-                self.numbers.insert(column, number);
-                number
-            }
-        };
-        self.open_bytes += value.len();
-        self.open.entry(number).or_default().push((self.open_streams, value.to_vec()));
-    }
-
-    fn close_chunk(&mut self, zstd: &mut Compressor) {
-        if self.open_streams == 0 {
-            return;
-        }
-        let mut raw = Vec::new();
-        put_varint(&mut raw, self.open.len() as u64);
-        for (number, values) in &self.open {
-            put_varint(&mut raw, u64::from(*number));
-            encode_column(values, self.open_streams as usize, &mut raw);
-        }
-        let start = self.chunks.len();
-        zstd.pack(&raw, &mut self.chunks);
-        let chunk = self.chunks.get(start..).unwrap_or(&[]);
-        put_varint(&mut self.directory, u64::from(self.open_streams));
-        put_varint(&mut self.directory, chunk.len() as u64);
-        self.directory.extend_from_slice(&xxh3_64(chunk).to_le_bytes());
-        self.chunk_count += 1;
-        self.open.clear();
-        self.open_streams = 0;
-        self.open_bytes = 0;
-    }
-}
-
-/// Appends distinct values and codes of a column.
-fn encode_column(values: &[(u32, Vec<u8>)], streams: usize, out: &mut Vec<u8>) {
-    let mut distinct: Vec<&[u8]> = values.iter().map(|(_, v)| v.as_slice()).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let (mut prefixes, mut suffixes, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
-    let mut last: &[u8] = &[];
-    for value in &distinct {
-        let shared = last.iter().zip(*value).take_while(|(a, b)| a == b).count();
-        let suffix = value.get(shared..).unwrap_or(&[]);
-        prefixes.push(signed(shared));
-        suffixes.push(signed(suffix.len()));
-        bytes.extend_from_slice(suffix);
-        last = value;
-    }
-    let mut codes = vec![0i64; streams];
-    for (stream, value) in values {
-        let code = distinct.binary_search(&value.as_slice()).map_or(0, |i| signed(i + 1));
-        if let Some(to) = codes.get_mut(*stream as usize) {
-            *to = code;
+            self.bytes += value.len();
+            self.constants.entry(name).or_default().push(stream, value);
         }
     }
-    put_varint(out, distinct.len() as u64);
-    encode_ints(&prefixes, out);
-    encode_ints(&suffixes, out);
-    out.extend_from_slice(&bytes);
-    encode_ints(&codes, out);
-}
 
-/// Lengths in memory fit 63 bits.
-fn signed(n: usize) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-/// The directory of a stream table.
-#[derive(Debug, Clone)]
-pub(crate) struct StreamTable {
-    len: usize,
-    columns: Arc<[StreamColumn]>,
-    chunks: Vec<ChunkRef>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct ChunkRef {
-    first: usize,
-    streams: usize,
-    start: u64,
-    len: u64,
-    checksum: u64,
-}
-
-impl StreamTable {
-    /// Reads a directory whose checksum has been verified.
-    pub(crate) fn parse(directory: &[u8]) -> Result<StreamTable, Malformed> {
-        let mut r = Reader::new(directory);
-        // Each column takes two bytes and each chunk ten, so the counts are bounded by the bytes.
-        let mut columns = Vec::new();
-        for _ in 0..r.len(directory.len())? {
-            let kind = r.u8()?;
-            let name = std::str::from_utf8(r.bytes(NAME_MAX)?);
-            let name = name.map_err(|_| Malformed("column name is not UTF-8"))?.to_owned();
-            columns.push(match kind {
-                0 => StreamColumn::Label(name),
-                1 => StreamColumn::Constant(name),
-                _ => return Err(Malformed("unknown kind of stream column")),
-            });
-        }
-        let mut chunks = Vec::new();
-        let (mut first, mut start) = (0usize, directory.len() as u64);
-        for _ in 0..r.len(directory.len())? {
-            let streams = r.len(CHUNK_STREAMS)?;
-            let len = u64::from(r.varint32()?);
-            chunks.push(ChunkRef { first, streams, start, len, checksum: r.u64()? });
-            first += streams;
-            start += len;
-        }
-        r.finish()?;
-        Ok(StreamTable { len: first, columns: columns.into(), chunks })
-    }
-
-    /// The number of streams.
+    /// The number of streams so far.
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.rows.len()
     }
 
-    /// All columns, in no order that means anything.
-    pub(crate) fn columns(&self) -> &[StreamColumn] {
-        &self.columns
+    /// Bytes of all values so far.
+    pub(crate) fn value_bytes(&self) -> usize {
+        self.bytes
     }
 
-    /// The number of chunks.
-    pub(crate) fn chunk_count(&self) -> usize {
-        self.chunks.len()
-    }
-
-    /// The chunk of a stream and the stream's row in it.
-    pub(crate) fn locate(&self, ordinal: usize) -> Option<(usize, usize)> {
-        let i = self.chunks.partition_point(|c| c.first + c.streams <= ordinal);
-        let chunk = self.chunks.get(i)?;
-        Some((i, ordinal - chunk.first))
-    }
-
-    /// The ordinals of the streams of chunk `i`.
-    pub(crate) fn chunk_streams(&self, i: usize) -> Range<usize> {
-        self.chunks.get(i).map_or(self.len..self.len, |c| c.first..c.first + c.streams)
-    }
-
-    /// Where chunk `i` is, counted from the start of the directory.
-    pub(crate) fn chunk_range(&self, i: usize) -> Range<u64> {
-        self.chunks.get(i).map_or(0..0, |c| c.start..c.start + c.len)
-    }
-
-    /// Verifies and decodes chunk `i` from its bytes.
-    pub(crate) fn decode_chunk(
-        &self,
-        i: usize,
-        bytes: &[u8],
-        decoder: &mut Decoder,
-    ) -> Result<StreamChunk, Malformed> {
-        let chunk = self.chunks.get(i).ok_or(Malformed("no such chunk of streams"))?;
-        if bytes.len() as u64 != chunk.len || xxh3_64(bytes) != chunk.checksum {
-            return Err(Malformed("chunk of streams does not match its checksum"));
+    /// The raw bytes of the chunk; the builder is empty afterwards.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, self.rows.len() as u64);
+        self.rows.iter().for_each(|rows| put_varint(&mut out, *rows));
+        let mut bodies = Vec::new();
+        put_varint(&mut out, self.labels.len() as u64);
+        for (name, draft) in &self.labels {
+            put_bytes(&mut out, name.as_bytes());
+            let start = bodies.len();
+            draft.encode(self.rows.len(), &mut bodies);
+            put_varint(&mut out, (bodies.len() - start) as u64);
         }
-        let raw = decoder.unpack(bytes, PAGE_RAW_MAX)?;
-        StreamChunk::decode(&raw, chunk.streams, Arc::clone(&self.columns))
+        put_varint(&mut out, self.constants.len() as u64);
+        let mut next = 0;
+        for (&name, draft) in &self.constants {
+            put_varint(&mut out, u64::from(name - next));
+            next = name + 1;
+            let start = bodies.len();
+            draft.encode(self.rows.len(), &mut bodies);
+            put_varint(&mut out, (bodies.len() - start) as u64);
+        }
+        out.extend_from_slice(&bodies);
+        *self = ChunkBuilder::default();
+        out
     }
 }
 
-/// Up to [`CHUNK_STREAMS`] consecutive streams. Streams are numbered from the chunk's first one.
-#[derive(Debug, Clone)]
-pub(crate) struct StreamChunk {
-    streams: usize,
-    names: Arc<[StreamColumn]>,
-    columns: Vec<ChunkColumn>,
+impl Draft {
+    fn push(&mut self, stream: u32, value: &[u8]) {
+        self.streams.push(stream);
+        self.values.push(value);
+    }
+
+    fn encode(&self, streams: usize, out: &mut Vec<u8>) {
+        let mut order: Vec<usize> = (0..self.values.len()).collect();
+        order.sort_by(|a, b| self.values.get(*a).cmp(self.values.get(*b)));
+        let mut codes = vec![0i64; streams];
+        let (mut distinct, mut body) = (0i64, Vec::new());
+        let mut before: &[u8] = &[];
+        for i in order {
+            let value = self.values.get(i);
+            if distinct == 0 || value != before {
+                let shared = before.iter().zip(value).take_while(|(a, b)| a == b).count();
+                put_varint(&mut body, shared as u64);
+                put_bytes(&mut body, value.get(shared..).unwrap_or(&[]));
+                distinct += 1;
+                before = value;
+            }
+            let stream = self.streams.get(i).map_or(0, |s| *s as usize);
+            if let Some(code) = codes.get_mut(stream) {
+                *code = distinct;
+            }
+        }
+        put_varint(out, distinct.cast_unsigned());
+        out.extend_from_slice(&body);
+        let mut before = 0;
+        for code in codes {
+            put_signed(out, code - before);
+            before = code;
+        }
+    }
 }
 
-#[derive(Debug, Clone)]
-struct ChunkColumn {
-    /// Number in the directory.
-    number: usize,
-    distinct: TextVec,
-    /// 0 or the number of the value plus one; all are at most the number of values.
-    codes: Vec<u16>,
+/// One label or constant of the streams of a chunk.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChunkColumn {
+    /// For each stream 0 if it has no value, else the number of its value plus 1.
+    pub(crate) codes: Vec<u32>,
+    /// The distinct values, sorted bytewise.
+    pub(crate) values: Arc<TextVec>,
 }
 
 impl ChunkColumn {
-    fn get(&self, stream: usize) -> &[u8] {
-        let code = self.codes.get(stream).copied().unwrap_or(0);
-        code.checked_sub(1).map_or(&[], |i| self.distinct.get(usize::from(i)))
+    /// The value of stream `i` of the chunk; empty if it has none.
+    pub(crate) fn value(&self, i: usize) -> &[u8] {
+        match self.codes.get(i).and_then(|code| (*code as usize).checked_sub(1)) {
+            Some(value) => self.values.get(value),
+            None => &[],
+        }
+    }
+
+    fn parse(bytes: &[u8], streams: usize) -> Result<ChunkColumn, Malformed> {
+        let mut r = Reader::new(bytes);
+        let distinct = r.len(streams)?;
+        let mut values = TextVec::new();
+        let mut value = Vec::new();
+        for i in 0..distinct {
+            let shared = r.len(value.len())?;
+            let rest = r.bytes(VALUES_MAX)?;
+            if rest <= value.get(shared..).unwrap_or(&[]) {
+                let what = if i == 0 { "an empty value" } else { "values out of order" };
+                return Err(Malformed(what));
+            }
+            value.truncate(shared);
+            value.extend_from_slice(rest);
+            if values.bytes().len() + value.len() > VALUES_MAX {
+                return Err(Malformed("value over its cap"));
+            }
+            values.push(&value);
+        }
+        let mut codes = Vec::with_capacity(streams);
+        let mut code = 0i64;
+        for _ in 0..streams {
+            code = code.checked_add(r.signed()?).ok_or(Malformed("code out of range"))?;
+            let code = u32::try_from(code).ok().filter(|c| *c as usize <= distinct);
+            codes.push(code.ok_or(Malformed("code out of range"))?);
+        }
+        r.finish()?;
+        Ok(ChunkColumn { codes, values: Arc::new(values) })
     }
 }
 
+/// A column that is read when it is asked for.
+#[derive(Debug)]
+struct Lazy<K> {
+    name: K,
+    bytes: Range<usize>,
+    column: OnceLock<Arc<ChunkColumn>>,
+}
+
+/// A chunk of a stream table; its columns are read when they are asked for.
+#[derive(Debug)]
+pub(crate) struct StreamChunk {
+    raw: Vec<u8>,
+    rows: Vec<u64>,
+    labels: Vec<Lazy<String>>,
+    constants: Vec<Lazy<u32>>,
+}
+
 impl StreamChunk {
-    fn decode(
-        raw: &[u8],
-        streams: usize,
-        names: Arc<[StreamColumn]>,
-    ) -> Result<StreamChunk, Malformed> {
-        let mut r = Reader::new(raw);
-        let mut columns: Vec<ChunkColumn> = Vec::new();
-        for _ in 0..r.len(names.len())? {
-            let number = r.len(names.len().saturating_sub(1))?;
-            if columns.last().is_some_and(|c| c.number >= number) {
-                return Err(Malformed("stream columns out of order"));
-            }
-            columns.push(decode_column(&mut r, number, streams)?);
+    /// Reads the raw bytes of a chunk.
+    pub(crate) fn parse(raw: Vec<u8>) -> Result<StreamChunk, Malformed> {
+        let mut r = Reader::new(&raw);
+        let streams = r.len(CHUNK_STREAMS)?;
+        let mut rows = Vec::with_capacity(streams);
+        for _ in 0..streams {
+            rows.push(r.varint()?);
         }
-        r.finish()?;
-        // The text of a stream lists labels by name.
-        columns.sort_by(|a, b| names.get(a.number).cmp(&names.get(b.number)));
-        Ok(StreamChunk { streams, names, columns })
+        let mut at = 0usize;
+        let mut range = |len: usize| {
+            let start = at;
+            at = at.saturating_add(len);
+            start..at
+        };
+        let mut labels: Vec<Lazy<String>> = Vec::new();
+        for _ in 0..r.len(COLUMNS_MAX)? {
+            let name = std::str::from_utf8(r.bytes(NAME_MAX)?);
+            let name = name.map_err(|_| Malformed("a label name that is not UTF-8"))?.to_owned();
+            if labels.last().is_some_and(|last| last.name >= name) {
+                return Err(Malformed("label names out of order"));
+            }
+            let bytes = range(r.len(raw.len())?);
+            labels.push(Lazy { name, bytes, column: OnceLock::new() });
+        }
+        let (mut constants, mut next) = (Vec::new(), 0u32);
+        for _ in 0..r.len(COLUMNS_MAX)? {
+            let late = Malformed("number of a constant");
+            let name = next.checked_add(r.varint32()?).ok_or(late)?;
+            next = name.checked_add(1).ok_or(late)?;
+            let bytes = range(r.len(raw.len())?);
+            constants.push(Lazy { name, bytes, column: OnceLock::new() });
+        }
+        if at != r.rest().len() {
+            return Err(Malformed("columns of a stream chunk"));
+        }
+        let base = raw.len() - at;
+        labels.iter_mut().for_each(|c| c.shift(base));
+        constants.iter_mut().for_each(|c| c.shift(base));
+        Ok(StreamChunk { raw, rows, labels, constants })
     }
 
     /// The number of streams.
     pub(crate) fn len(&self) -> usize {
-        self.streams
+        self.rows.len()
     }
 
-    /// The labels of a stream, by name.
-    pub(crate) fn labels(&self, stream: usize) -> impl Iterator<Item = (&str, &[u8])> {
-        self.values(stream, true)
+    /// Rows of the part in stream `i` of the chunk.
+    pub(crate) fn rows(&self, i: usize) -> u64 {
+        self.rows.get(i).copied().unwrap_or(0)
     }
 
-    /// The constants of a stream, by name.
-    pub(crate) fn constants(&self, stream: usize) -> impl Iterator<Item = (&str, &[u8])> {
-        self.values(stream, false)
+    /// The names of all labels of these streams, sorted.
+    pub(crate) fn label_names(&self) -> impl Iterator<Item = &str> + '_ {
+        self.labels.iter().map(|c| c.name.as_str())
     }
 
-    /// The labels of a stream as a key.
-    pub(crate) fn key(&self, stream: usize) -> StreamKey {
-        StreamKey::new(self.labels(stream).map(|(n, v)| (n.to_owned(), v.to_vec())))
+    /// Part numbers of the names of all constants of these streams, ascending.
+    pub(crate) fn constant_names(&self) -> impl Iterator<Item = u32> + '_ {
+        self.constants.iter().map(|c| c.name)
     }
 
-    /// The canonical text of a stream.
-    pub(crate) fn text(&self, stream: usize) -> Vec<u8> {
-        stream_text(self.labels(stream))
+    /// The label `name`; none if no stream of the chunk has it.
+    pub(crate) fn label(&self, name: &str) -> Result<Option<Arc<ChunkColumn>>, Malformed> {
+        match self.labels.binary_search_by(|c| c.name.as_str().cmp(name)) {
+            Ok(i) => self.labels.get(i).map(|c| self.load(c)).transpose(),
+            Err(_) => Ok(None),
+        }
     }
 
-    /// The value of a column of a stream; empty if it has none.
-    pub(crate) fn get(&self, stream: usize, column: &StreamColumn) -> &[u8] {
-        self.column(column).map_or(&[], |c| c.get(stream))
+    /// The constants under name number `name`; none if no stream of the chunk has one.
+    pub(crate) fn constant(&self, name: u32) -> Result<Option<Arc<ChunkColumn>>, Malformed> {
+        match self.constants.binary_search_by_key(&name, |c| c.name) {
+            Ok(i) => self.constants.get(i).map(|c| self.load(c)).transpose(),
+            Err(_) => Ok(None),
+        }
     }
 
-    /// The distinct values of a column in bytewise order.
-    pub(crate) fn distinct(&self, column: &StreamColumn) -> Option<&TextVec> {
-        self.column(column).map(|c| &c.distinct)
+    /// The labels of stream `i` of the chunk.
+    pub(crate) fn key(&self, i: usize) -> Result<StreamKey, Malformed> {
+        let mut labels = Vec::with_capacity(self.labels.len());
+        for column in &self.labels {
+            let value = self.load(column)?.value(i).to_vec();
+            if !value.is_empty() {
+                labels.push((column.name.clone(), value));
+            }
+        }
+        Ok(StreamKey::new(labels))
     }
 
-    /// The number of the value in [`distinct`](StreamChunk::distinct) plus one, or 0 for none.
-    pub(crate) fn codes(&self, column: &StreamColumn) -> Option<&[u16]> {
-        self.column(column).map(|c| c.codes.as_slice())
+    /// The canonical text of stream `i` of the chunk.
+    pub(crate) fn text(&self, i: usize) -> Result<Vec<u8>, Malformed> {
+        let mut columns = Vec::with_capacity(self.labels.len());
+        for column in &self.labels {
+            columns.push((column.name.as_str(), self.load(column)?));
+        }
+        let labels = columns.iter().map(|(name, column)| (*name, column.value(i)));
+        Ok(stream_text(labels.filter(|(_, value)| !value.is_empty())))
     }
 
-    /// The streams whose value of `column` satisfies `f`, which is called once for each distinct
-    /// value, and with the empty one if some stream has none.
-    pub(crate) fn matching(
-        &self,
-        column: &StreamColumn,
-        mut f: impl FnMut(&[u8]) -> bool,
-    ) -> Bitmap {
-        let Some(column) = self.column(column) else {
-            return if self.streams > 0 && f(&[]) {
-                Bitmap::full(self.streams)
-            } else {
-                Bitmap::empty(self.streams)
-            };
-        };
-        let mut answers = vec![column.codes.contains(&0) && f(&[])];
-        answers.extend(column.distinct.iter().map(f));
-        Bitmap::from_fn(self.streams, |stream| {
-            let code = column.codes.get(stream).copied().unwrap_or(0);
-            answers.get(usize::from(code)).copied().unwrap_or(false)
-        })
-    }
-
-    /// Bytes of memory held.
+    /// Bytes of memory held, about; columns not read yet are counted as if they were.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.columns.iter().map(|c| c.distinct.heap_bytes() + c.codes.capacity() * 2 + 64).sum()
+        let columns = self.labels.len() + self.constants.len();
+        self.raw.capacity() * 2 + self.rows.capacity() * 8 + columns * self.rows.len() * 4
     }
 
-    fn column(&self, column: &StreamColumn) -> Option<&ChunkColumn> {
-        let name = |c: &ChunkColumn| self.names.get(c.number);
-        let i = self.columns.binary_search_by(|c| name(c).cmp(&Some(column))).ok()?;
-        self.columns.get(i)
-    }
-
-    fn values(&self, stream: usize, labels: bool) -> impl Iterator<Item = (&str, &[u8])> {
-        self.columns.iter().filter_map(move |c| {
-            let name = self.names.get(c.number).filter(|name| name.is_label() == labels)?;
-            let value = c.get(stream);
-            (!value.is_empty()).then_some((name.name(), value))
-        })
+    fn load<K>(&self, column: &Lazy<K>) -> Result<Arc<ChunkColumn>, Malformed> {
+        if let Some(read) = column.column.get() {
+            return Ok(Arc::clone(read));
+        }
+        let bytes = self.raw.get(column.bytes.clone()).unwrap_or(&[]);
+        let read = Arc::new(ChunkColumn::parse(bytes, self.rows.len())?);
+        Ok(Arc::clone(column.column.get_or_init(|| read)))
     }
 }
 
-fn decode_column(
-    r: &mut Reader<'_>,
-    number: usize,
-    streams: usize,
-) -> Result<ChunkColumn, Malformed> {
-    let count = r.len(streams)?;
-    let lens = |numbers: Vec<i64>| -> Result<Vec<usize>, Malformed> {
-        let len = |n: i64| usize::try_from(n).map_err(|_| Malformed("negative length"));
-        numbers.into_iter().map(len).collect()
-    };
-    let prefixes = lens(decode_ints(r, count)?)?;
-    let suffixes = lens(decode_ints(r, count)?)?;
-    let mut distinct = TextVec::new();
-    let mut value: Vec<u8> = Vec::new();
-    let mut total = 0usize;
-    for (prefix, suffix) in prefixes.into_iter().zip(suffixes) {
-        if prefix > value.len() {
-            return Err(Malformed("prefix longer than the value before"));
-        }
-        value.truncate(prefix);
-        value.extend_from_slice(r.take(suffix)?);
-        total += value.len();
-        if total > PAGE_RAW_MAX {
-            return Err(Malformed("values of a stream column over their cap"));
-        }
-        distinct.push(&value);
+impl<K> Lazy<K> {
+    fn shift(&mut self, base: usize) {
+        self.bytes = self.bytes.start + base..self.bytes.end + base;
     }
-    let code = |n: i64| {
-        let code = u16::try_from(n).ok().filter(|code| usize::from(*code) <= count);
-        code.ok_or(Malformed("code past the end of a stream column"))
-    };
-    let codes: Result<Vec<u16>, Malformed> =
-        decode_ints(r, streams)?.into_iter().map(code).collect();
-    Ok(ChunkColumn { number, distinct, codes: codes? })
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Stream = (BTreeMap<String, String>, BTreeMap<u32, String>, u64);
+
+    fn stream() -> impl Strategy<Value = Stream> {
+        (
+            prop::collection::btree_map("[a-c]", "[x\"\\\\]{0,3}", 0..3),
+            prop::collection::btree_map(0u32..9, "[x-z]{1,3}", 0..5),
+            any::<u64>(),
+        )
+    }
+
+    fn encode(streams: &[Stream]) -> (Vec<u8>, Vec<StreamKey>) {
+        let mut builder = ChunkBuilder::default();
+        let mut keys = Vec::new();
+        for (labels, constants, rows) in streams {
+            let labels = labels.iter().map(|(n, v)| (n.clone(), v.as_bytes().to_vec()));
+            let key = StreamKey::new(labels);
+            builder.push(&key, constants.iter().map(|(n, v)| (*n, v.as_bytes())), *rows);
+            keys.push(key);
+        }
+        assert_eq!(builder.len(), streams.len());
+        (builder.take(), keys)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn streams_come_back(streams in prop::collection::vec(stream(), 0..30)) {
+            let (raw, keys) = encode(&streams);
+            let chunk = StreamChunk::parse(raw).unwrap();
+            prop_assert_eq!(chunk.len(), streams.len());
+            for (i, (_, constants, rows)) in streams.iter().enumerate() {
+                prop_assert_eq!(&chunk.key(i).unwrap(), &keys[i]);
+                prop_assert_eq!(chunk.text(i).unwrap(), keys[i].text());
+                prop_assert_eq!(chunk.rows(i), *rows);
+                for name in 0..9 {
+                    let want = constants.get(&name).map_or(&b""[..], |v| v.as_bytes());
+                    let column = chunk.constant(name).unwrap();
+                    prop_assert_eq!(column.as_ref().map_or(&b""[..], |c| c.value(i)), want);
+                }
+                let label = chunk.label("a").unwrap();
+                prop_assert_eq!(label.as_ref().map_or(&b""[..], |c| c.value(i)), keys[i].get("a"));
+            }
+        }
+
+        #[test]
+        fn damaged_bytes_are_read_or_refused(
+            streams in prop::collection::vec(stream(), 0..4),
+            at in any::<prop::sample::Index>(), flip in 1u8..=255,
+        ) {
+            let (mut raw, _) = encode(&streams);
+            let at = at.index(raw.len());
+            raw[at] ^= flip;
+            if let Ok(chunk) = StreamChunk::parse(raw) {
+                for i in 0..chunk.len() {
+                    let _ = chunk.text(i);
+                }
+                let names: Vec<u32> = chunk.constant_names().collect();
+                for name in names {
+                    let _ = chunk.constant(name);
+                }
+            }
+        }
+    }
+}

@@ -1,1 +1,43 @@
 //! LAYER 2: the on-disk format; `docs/FORMAT.md` mirrors this folder.
+//!
+//! A part is one file (or the same bytes in memory) that holds rows of one UTC day with all that
+//! is needed to read them: streams, names, headers, pages.
+//!
+//! * [`write_part`] and [`PartBuilder`] write one, [`PartReader`] reads it.
+//! * `layout`, `footer`, `names`, `runs`, `header`, `index_block` are the byte layout.
+//!
+//! Invariants: rows are sorted by (stream text, time, append order); every byte is under a
+//! checksum that stands in whatever refers to it, and is verified before decoding; a finished part
+//! never changes; pages hold no number that means something outside of their block.
+//!
+//! Callers: memory parts, flush, merge, and the scan.
+
+mod block_builder;
+mod builder;
+mod column_buffer;
+mod constants;
+mod filters;
+mod footer;
+mod header;
+mod index_block;
+mod layout;
+mod names;
+mod order;
+mod runs;
+mod sink;
+mod source;
+mod sparse;
+mod writer;
+
+pub(crate) use builder::{PartBuilder, StreamSize};
+pub(crate) use constants::CONSTANT_ROWS_MIN;
+pub(crate) use footer::Footer;
+pub(crate) use header::{BlockHead, ColumnHeader, Facts, HeadRef, Home, PageRef};
+pub(crate) use index_block::{IndexBlock, MetaEntry};
+pub(crate) use layout::Extent;
+pub(crate) use names::Names;
+pub(crate) use runs::Runs;
+pub(crate) use sink::{ByteSink, FileSink};
+pub(crate) use source::{Cached, PartCache, PartSource, ReadContext, ReadStats};
+pub(crate) use sparse::SparseColumn;
+pub(crate) use writer::{PartSummary, Profile, WriterOptions, write_part};
