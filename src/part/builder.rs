@@ -101,8 +101,6 @@ impl<'a> PartBuilder<'a> {
     ) -> Result<()> {
         self.end_stream()?;
         let limits = self.options.limits();
-        let n = (size.largest.div_ceil(limits.bytes as u64))
-            .max(size.rows.div_ceil(u64::from(limits.rows)));
         let large = size.largest * 2 >= limits.bytes as u64 || size.rows * 2 >= limits.rows.into();
         let stream = &mut self.stream;
         stream.key = key.clone();
@@ -112,10 +110,7 @@ impl<'a> PartBuilder<'a> {
         stream.alone = large;
         stream.limits = None;
         if large {
-            // Blocks of about the same size, none of them a small rest.
-            let rows = u32::try_from(size.rows.div_ceil(n.max(1))).unwrap_or(u32::MAX);
-            let rows = if n > 1 { rows.clamp(1, limits.rows) } else { limits.rows };
-            stream.limits = Some(Limits { rows, bytes: limits.bytes });
+            stream.limits = Some(limits.evenly(size));
             self.close_block()?;
         }
         self.block.begin_run(self.streams, &self.stream.names);
@@ -282,6 +277,18 @@ impl<'a> PartBuilder<'a> {
         let chunks: usize = self.chunks.iter().map(|(_, packed)| packed.capacity()).sum();
         let (raw, filters) = self.index.size();
         self.block.heap_bytes() + self.chunk.value_bytes() + chunks + raw + filters
+    }
+}
+
+impl Limits {
+    /// Limits under which a stream fills blocks of about the same size, none of them a small rest.
+    fn evenly(self, size: StreamSize) -> Limits {
+        let by_rows = size.rows.div_ceil(self.rows.into()).max(1);
+        let rows = u32::try_from(size.rows.div_ceil(by_rows)).unwrap_or(self.rows);
+        let by_bytes = size.largest.div_ceil(self.bytes as u64).max(1);
+        let share = size.largest.div_ceil(by_bytes);
+        let bytes = usize::try_from(share + share / 16).unwrap_or(self.bytes);
+        Limits { rows: rows.clamp(1, self.rows), bytes: bytes.clamp(1, self.bytes) }
     }
 }
 

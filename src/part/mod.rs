@@ -13,6 +13,7 @@
 //! Callers: memory parts, flush, merge, and the scan.
 
 mod block_builder;
+mod block_reader;
 mod builder;
 mod column_buffer;
 mod constants;
@@ -23,12 +24,17 @@ mod index_block;
 mod layout;
 mod names;
 mod order;
+mod reader;
+mod rows;
 mod runs;
 mod sink;
 mod source;
 mod sparse;
+#[cfg(test)]
+mod tests;
 mod writer;
 
+pub(crate) use block_reader::{BlockColumn, BlockReader, ColumnPage, RunConstants, SparseRef};
 pub(crate) use builder::{PartBuilder, StreamSize};
 pub(crate) use constants::CONSTANT_ROWS_MIN;
 pub(crate) use footer::Footer;
@@ -36,6 +42,8 @@ pub(crate) use header::{BlockHead, ColumnHeader, Facts, HeadRef, Home, PageRef};
 pub(crate) use index_block::{IndexBlock, MetaEntry};
 pub(crate) use layout::Extent;
 pub(crate) use names::Names;
+pub(crate) use reader::{ChunkRef, Expected, PartReader};
+pub(crate) use rows::RowCursor;
 pub(crate) use runs::Runs;
 pub(crate) use sink::{ByteSink, FileSink};
 pub(crate) use source::{Cached, PartCache, PartSource, ReadContext, ReadStats};

@@ -1,0 +1,402 @@
+//! One block of a part, open for evaluation.
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+
+use super::header::{BlockHead, ColumnHeader, HeadRef, Home, PageRef};
+use super::index_block::IndexBlock;
+use super::layout::{Extent, RUNS_RAW_MAX, SPARSE_RAW_MAX};
+use super::reader::PartReader;
+use super::runs::Runs;
+use super::source::{ReadContext, count};
+use super::sparse::SparseColumn;
+use crate::Result;
+use crate::codec::{Encoding, PageHead, Strip, strip_count};
+use crate::error::Malformed;
+use crate::index::stream_table::{ChunkColumn, StreamChunk};
+use crate::record::TextVec;
+
+/// A block; what is read of it is kept only by the context's cache, but for its runs.
+pub(crate) struct BlockReader<'a> {
+    part: &'a PartReader,
+    cx: &'a ReadContext<'a>,
+    index: Arc<IndexBlock>,
+    i: usize,
+    head: BlockHead,
+    runs: OnceCell<Arc<Runs>>,
+    sparse: OnceCell<Vec<u8>>,
+    touched: Cell<bool>,
+}
+
+/// Where the values of a column of a block come from: the constant of the row's stream if that
+/// has one, else the page.
+#[derive(Debug, Clone)]
+pub(crate) struct BlockColumn {
+    /// Labels and constants of the block's streams under this name.
+    pub(crate) constants: RunConstants,
+    /// The values of the other rows.
+    pub(crate) page: ColumnPage,
+    /// The column's header, that of the column it equals if it is the same as another; its facts
+    /// are about the page only.
+    pub(crate) header: Option<ColumnHeader>,
+}
+
+impl BlockColumn {
+    /// Whether no row of the block has a value.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!((&self.constants, &self.page), (RunConstants::None, ColumnPage::Absent))
+    }
+}
+
+/// Values that all rows of a run share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RunConstants {
+    /// No run has one.
+    None,
+    /// All runs have this one; the page is not to be read.
+    Every(Vec<u8>),
+    /// Some have one.
+    PerRun {
+        /// For each run 0, or the number of its value plus 1.
+        codes: Vec<u32>,
+        /// The values; some may be unused, or equal.
+        values: Arc<TextVec>,
+    },
+}
+
+impl RunConstants {
+    /// The constant of run `i`; empty if it has none.
+    pub(crate) fn get(&self, run: usize) -> &[u8] {
+        match self {
+            RunConstants::None => &[],
+            RunConstants::Every(value) => value,
+            RunConstants::PerRun { codes, values } => {
+                match codes.get(run).and_then(|code| (*code as usize).checked_sub(1)) {
+                    Some(i) => values.get(i),
+                    None => &[],
+                }
+            }
+        }
+    }
+}
+
+/// Values that stand in the block.
+#[derive(Debug, Clone)]
+pub(crate) enum ColumnPage {
+    /// None.
+    Absent,
+    /// Every row whose stream has no constant has this value.
+    Const(Vec<u8>),
+    /// One value for each row, read by [`BlockReader::head`] and [`BlockReader::strip`]; empty
+    /// for rows whose stream has a constant. A const page (its value longer than heads in headers
+    /// may be) means every row whose stream has no constant.
+    Page(PageRef),
+    /// A piece of the sparse page, read by [`BlockReader::sparse`].
+    Sparse(SparseRef),
+}
+
+/// A piece of the sparse page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SparseRef {
+    offset: u32,
+    len: u32,
+    present: u32,
+}
+
+impl PartReader {
+    /// Block `i` of an index block of this part.
+    pub(crate) fn block<'a>(
+        &'a self,
+        cx: &'a ReadContext<'a>,
+        index: &Arc<IndexBlock>,
+        i: usize,
+    ) -> Result<BlockReader<'a>> {
+        let head = index.head(i).cloned();
+        let head = head.ok_or_else(|| self.source().corrupted(0, "no such block"))?;
+        Ok(BlockReader {
+            part: self,
+            cx,
+            index: Arc::clone(index),
+            i,
+            head,
+            runs: OnceCell::new(),
+            sparse: OnceCell::new(),
+            touched: Cell::new(false),
+        })
+    }
+}
+
+impl<'a> BlockReader<'a> {
+    /// The block's rows, streams and times.
+    pub(crate) fn head_of_block(&self) -> &BlockHead {
+        &self.head
+    }
+
+    /// The part.
+    pub(crate) fn part(&self) -> &'a PartReader {
+        self.part
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.head.rows as usize
+    }
+
+    /// The number of strips.
+    pub(crate) fn strips(&self) -> usize {
+        strip_count(self.rows())
+    }
+
+    /// The runs of the block's streams.
+    pub(crate) fn runs(&self) -> Result<&Arc<Runs>> {
+        if let Some(runs) = self.runs.get() {
+            return Ok(runs);
+        }
+        let head = &self.head;
+        let runs = match &head.runs {
+            None => Arc::new(Runs::single(head.rows, head.min_time, head.max_time)),
+            Some(at) => self.cx.cached(self.part.footer().part_id, at.offset, || {
+                let raw = self.unpack(at, RUNS_RAW_MAX, "the runs of a block")?;
+                let times = (head.min_time, head.max_time);
+                let runs = Runs::parse(&raw, head.rows, head.streams, times);
+                let runs = runs.map_err(|e| self.part.malformed(at.offset, e))?;
+                let bytes = runs.heap_bytes();
+                Ok((runs, bytes))
+            })?,
+        };
+        Ok(self.runs.get_or_init(|| runs))
+    }
+
+    /// The header of column `name` as it stands in the block, one that is the same as another
+    /// not resolved; absent if only streams have values for it.
+    pub(crate) fn raw_header(&self, name: u32) -> Result<Option<ColumnHeader>> {
+        self.index.column(self.i, name).map_err(|e| self.index_malformed(e))
+    }
+
+    /// The header of column `name`, that of the other column if it is the same as another.
+    pub(crate) fn header(&self, name: u32) -> Result<Option<ColumnHeader>> {
+        let Some(header) = self.raw_header(name)? else { return Ok(None) };
+        let Home::SameAs(other) = header.home else { return Ok(Some(header)) };
+        match self.raw_header(other)? {
+            Some(same) if matches!(same.home, Home::Page(_)) => Ok(Some(same)),
+            _ => Err(self.index_malformed(Malformed("a column the same as one without a page"))),
+        }
+    }
+
+    /// Part numbers of the names of the columns that stand in the block, ascending.
+    pub(crate) fn names(&self) -> Result<Vec<u32>> {
+        self.index.names(self.i).map_err(|e| self.index_malformed(e))
+    }
+
+    /// Where the values of `name` come from. Reads the header and the stream table, no page.
+    pub(crate) fn column(&self, name: &str) -> Result<BlockColumn> {
+        let id = self.part.names(self.cx)?.id(name);
+        let constants = self.constants(name, id)?;
+        let header = match (&constants, id) {
+            (RunConstants::Every(_), _) | (_, None) => None,
+            (_, Some(id)) => self.header(id)?,
+        };
+        let page = match &header {
+            None => ColumnPage::Absent,
+            Some(header) => page_of(header),
+        };
+        Ok(BlockColumn { constants, page, header })
+    }
+
+    /// Labels and constants of the block's streams under one name.
+    fn constants(&self, name: &str, id: Option<u32>) -> Result<RunConstants> {
+        let (first, count) = (self.head.first_stream, self.head.streams as usize);
+        let mut all = Joined::default();
+        let mut done = 0usize;
+        while done < count {
+            let ordinal = first.saturating_add(super::layout::count32(done));
+            let (chunk, at, place) = self.part.chunk_of(self.cx, ordinal)?;
+            let n = (chunk.len() - place).min(count - done);
+            let columns = columns_of(&chunk, name, id);
+            let columns = columns.map_err(|e| self.part.malformed(at.at.offset, e))?;
+            all.add(&columns, place..place + n);
+            done += n;
+        }
+        Ok(all.finish())
+    }
+
+    /// The head of a page.
+    pub(crate) fn head(&self, page: &PageRef) -> Result<Arc<PageHead>> {
+        self.touch();
+        let load = |bytes: &[u8]| {
+            count(&self.cx.stats.pages, 1);
+            let mut decoder = self.cx.decoder();
+            let head = PageHead::parse(page.encoding, bytes, self.rows(), &mut decoder);
+            let head = head.map_err(|e| self.part.malformed(page.offset, e))?;
+            let inline = matches!(page.head, HeadRef::Inline(_));
+            let strips =
+                if inline { page.len.saturating_add(bytes.len() as u64) } else { page.len };
+            if head.page_len() != strips {
+                return Err(self.part.malformed(page.offset, Malformed("length of a page")));
+            }
+            Ok(head)
+        };
+        match &page.head {
+            HeadRef::Inline(bytes) => load(bytes).map(Arc::new),
+            HeadRef::External { len, checksum } => {
+                let at = Extent { offset: page.offset, len: *len, checksum: *checksum };
+                self.cx.cached(self.part.footer().part_id, page.offset, || {
+                    let head = load(&self.part.read_unit(self.cx, &at, "the head of a page")?)?;
+                    let bytes = head.heap_bytes();
+                    Ok((head, bytes))
+                })
+            }
+        }
+    }
+
+    /// Strip `i` of a page; `head` is the page's.
+    pub(crate) fn strip(&self, page: &PageRef, head: &PageHead, i: usize) -> Result<Arc<Strip>> {
+        self.touch();
+        let range = head.strip_range(i);
+        let offset = page.strip_offset(range.start);
+        let len = range.end.saturating_sub(range.start);
+        let load = || {
+            count(&self.cx.stats.strips, 1);
+            count(&self.cx.stats.read_bytes, len);
+            let bytes = self.part.source().read(offset, len)?;
+            let strip = head.decode_strip(i, &bytes, &mut self.cx.decoder());
+            let strip = strip.map_err(|e| self.part.malformed(offset, e))?;
+            let bytes = strip.heap_bytes();
+            count(&self.cx.stats.decoded_bytes, bytes as u64);
+            Ok((strip, bytes))
+        };
+        if len == 0 {
+            // Strips without bytes share their offset with the next unit.
+            return load().map(|(strip, _)| Arc::new(strip));
+        }
+        self.cx.cached(self.part.footer().part_id, offset, load)
+    }
+
+    /// The times of strip `i`.
+    pub(crate) fn times(&self, i: usize) -> Result<Arc<Strip>> {
+        let page = &self.head.time;
+        let strip = self.strip(page, self.head(page)?.as_ref(), i)?;
+        match *strip {
+            Strip::Times(_) => Ok(strip),
+            _ => Err(self.part.malformed(page.offset, Malformed("times of another encoding"))),
+        }
+    }
+
+    /// The values of a column in the sparse page.
+    pub(crate) fn sparse(&self, at: &SparseRef) -> Result<SparseColumn> {
+        let Some(page) = &self.head.sparse else {
+            return Err(self.index_malformed(Malformed("no sparse page")));
+        };
+        if self.sparse.get().is_none() {
+            let raw = self.unpack(page, SPARSE_RAW_MAX, "a sparse page")?;
+            let _ = self.sparse.set(raw);
+        }
+        let (from, len) = (at.offset as usize, at.len as usize);
+        let raw = self.sparse.get().map_or(&[][..], Vec::as_slice);
+        let piece = raw.get(from..from.saturating_add(len));
+        let column = piece
+            .ok_or(Malformed("a piece past the sparse page"))
+            .and_then(|piece| SparseColumn::parse(piece, self.head.rows, at.present));
+        column.map_err(|e| self.part.malformed(page.offset, e))
+    }
+
+    /// Reads and unpacks a unit of the block.
+    fn unpack(&self, at: &Extent, max: usize, what: &'static str) -> Result<Vec<u8>> {
+        self.touch();
+        let packed = self.part.read_unit(self.cx, at, what)?;
+        let raw = self.cx.decoder().unpack(&packed, max);
+        raw.map_err(|e| self.part.malformed(at.offset, e))
+    }
+
+    fn touch(&self) {
+        if !self.touched.replace(true) {
+            count(&self.cx.stats.blocks, 1);
+        }
+    }
+
+    fn index_malformed(&self, what: Malformed) -> crate::Error {
+        self.part.malformed(self.head.offset, what)
+    }
+}
+
+/// Where a header says the values are.
+pub(super) fn page_of(header: &ColumnHeader) -> ColumnPage {
+    match &header.home {
+        Home::Page(page) => match &page.head {
+            HeadRef::Inline(value) if page.encoding == Encoding::Const => {
+                ColumnPage::Const(value.clone())
+            }
+            _ => ColumnPage::Page(page.clone()),
+        },
+        Home::Sparse { offset, len } => {
+            ColumnPage::Sparse(SparseRef { offset: *offset, len: *len, present: header.present })
+        }
+        Home::SameAs(_) => ColumnPage::Absent,
+    }
+}
+
+fn columns_of(
+    chunk: &StreamChunk,
+    name: &str,
+    id: Option<u32>,
+) -> std::result::Result<Vec<Arc<ChunkColumn>>, Malformed> {
+    let label = chunk.label(name)?;
+    let constant = match id {
+        Some(id) => chunk.constant(id)?,
+        None => None,
+    };
+    Ok([label, constant].into_iter().flatten().collect())
+}
+
+/// Codes of consecutive streams over chunks and columns.
+#[derive(Debug, Default)]
+struct Joined {
+    codes: Vec<u32>,
+    values: Option<Arc<TextVec>>,
+}
+
+impl Joined {
+    /// Appends the streams `range` of a chunk; at most one of its columns has a value for each.
+    fn add(&mut self, columns: &[Arc<ChunkColumn>], range: std::ops::Range<usize>) {
+        let start = self.codes.len();
+        self.codes.resize(start + range.len(), 0);
+        for column in columns {
+            let codes = column.codes.get(range.clone()).unwrap_or(&[]);
+            if codes.iter().all(|code| *code == 0) {
+                continue;
+            }
+            let base = self.append(&column.values);
+            for (to, code) in self.codes.iter_mut().skip(start).zip(codes) {
+                if *code > 0 {
+                    *to = code + base;
+                }
+            }
+        }
+    }
+
+    /// Appends values; what is to be added to their codes.
+    fn append(&mut self, values: &Arc<TextVec>) -> u32 {
+        match &mut self.values {
+            None => {
+                self.values = Some(Arc::clone(values));
+                0
+            }
+            Some(all) => {
+                let base = super::layout::count32(all.len());
+                Arc::make_mut(all).extend(values);
+                base
+            }
+        }
+    }
+
+    fn finish(self) -> RunConstants {
+        let Some(values) = self.values else { return RunConstants::None };
+        let first = self.codes.first().copied().unwrap_or(0);
+        match (first as usize).checked_sub(1) {
+            Some(value) if self.codes.iter().all(|code| *code == first) => {
+                RunConstants::Every(values.get(value).to_vec())
+            }
+            _ => RunConstants::PerRun { codes: self.codes, values },
+        }
+    }
+}

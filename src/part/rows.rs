@@ -1,0 +1,241 @@
+//! All rows of a part, one after the other, a strip of each column in memory at a time.
+
+use std::sync::Arc;
+
+use super::block_reader::{BlockReader, ColumnPage, page_of};
+use super::header::PageRef;
+use super::layout::count32;
+use super::reader::PartReader;
+use super::runs::Runs;
+use super::source::ReadContext;
+use super::sparse::SparseColumn;
+use crate::Result;
+use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
+use crate::error::Malformed;
+use crate::record::StreamKey;
+
+/// Walks over the rows of a part in its order.
+pub(crate) struct RowCursor<'a> {
+    part: &'a PartReader,
+    cx: &'a ReadContext<'a>,
+    entry: usize,
+    next_block: usize,
+    block: Option<OpenBlock<'a>>,
+    /// Row of the block; the one that is current.
+    row: usize,
+    stream: OpenStream,
+}
+
+/// The stream of the current row.
+#[derive(Debug, Default)]
+struct OpenStream {
+    ordinal: Option<u32>,
+    key: Arc<StreamKey>,
+    constants: Vec<(u32, Vec<u8>)>,
+}
+
+struct OpenBlock<'a> {
+    reader: BlockReader<'a>,
+    runs: Arc<Runs>,
+    run: usize,
+    columns: Vec<Column>,
+    strip: Option<usize>,
+    times: Arc<Strip>,
+}
+
+struct Column {
+    name: u32,
+    values: Values,
+}
+
+enum Values {
+    /// The value of rows whose stream has no constant.
+    Const(Vec<u8>),
+    Page {
+        page: PageRef,
+        head: Arc<PageHead>,
+        /// The current strip; numbers printed.
+        strip: Arc<Strip>,
+    },
+    Sparse {
+        column: SparseColumn,
+        /// The first entry that is not before the current row.
+        next: usize,
+    },
+}
+
+impl PartReader {
+    /// The rows of the part in its order; [`RowCursor::advance`] steps to the first.
+    pub(crate) fn rows<'a>(&'a self, cx: &'a ReadContext<'a>) -> RowCursor<'a> {
+        RowCursor {
+            part: self,
+            cx,
+            entry: 0,
+            next_block: 0,
+            block: None,
+            row: 0,
+            stream: OpenStream::default(),
+        }
+    }
+}
+
+impl<'a> RowCursor<'a> {
+    /// Steps to the next row; false behind the last.
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        self.row += 1;
+        let done = self.block.as_ref().is_none_or(|b| self.row >= b.reader.rows());
+        if done {
+            self.row = 0;
+            self.block = self.open_block()?;
+        }
+        let Some(block) = &mut self.block else { return Ok(false) };
+        let strip = self.row / STRIP_ROWS;
+        if block.strip != Some(strip) {
+            block.load(strip)?;
+        }
+        while self.row >= block.runs.rows(block.run).end as usize {
+            block.run += 1;
+        }
+        let ordinal = block.reader.head_of_block().first_stream + count32(block.run);
+        if self.stream.ordinal != Some(ordinal) {
+            self.stream = open_stream(self.part, self.cx, ordinal)?;
+        }
+        Ok(true)
+    }
+
+    /// The time of the current row.
+    pub(crate) fn time(&self) -> i64 {
+        match self.block.as_ref().map(|b| b.times.as_ref()) {
+            Some(Strip::Times(times)) => times.get(self.row % STRIP_ROWS).copied().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// The ordinal of the current row's stream.
+    pub(crate) fn ordinal(&self) -> u32 {
+        self.stream.ordinal.unwrap_or(0)
+    }
+
+    /// The labels of the current row's stream.
+    pub(crate) fn key(&self) -> &Arc<StreamKey> {
+        &self.stream.key
+    }
+
+    /// The fields of the current row that are constants of its stream, ascending by number.
+    pub(crate) fn constants(&self) -> &[(u32, Vec<u8>)] {
+        &self.stream.constants
+    }
+
+    /// Appends the other fields of the current row, by part numbers of their names, ascending.
+    pub(crate) fn fields<'v>(&'v mut self, out: &mut Vec<(u32, &'v [u8])>) {
+        let Some(block) = &mut self.block else { return };
+        let constants = &self.stream.constants;
+        for column in &mut block.columns {
+            let value = match &mut column.values {
+                Values::Const(value) => {
+                    let covered = constants.binary_search_by_key(&column.name, |c| c.0).is_ok();
+                    if covered { &[] } else { value.as_slice() }
+                }
+                Values::Page { strip, .. } => text(strip, self.row % STRIP_ROWS),
+                Values::Sparse { column, next } => sparse(column, next, self.row),
+            };
+            if !value.is_empty() {
+                out.push((column.name, value));
+            }
+        }
+    }
+
+    /// Opens the next block; none behind the last.
+    fn open_block(&mut self) -> Result<Option<OpenBlock<'a>>> {
+        let entries = self.part.metaindex(self.cx)?;
+        let Some(entry) = entries.get(self.entry) else { return Ok(None) };
+        let index = self.part.index_block(self.cx, self.entry)?;
+        let reader = self.part.block(self.cx, &index, self.next_block)?;
+        self.next_block += 1;
+        if self.next_block >= entry.blocks as usize {
+            self.next_block = 0;
+            self.entry += 1;
+        }
+        OpenBlock::new(reader).map(Some)
+    }
+}
+
+impl<'a> OpenBlock<'a> {
+    fn new(reader: BlockReader<'a>) -> Result<OpenBlock<'a>> {
+        let mut columns = Vec::new();
+        for name in reader.names()? {
+            let Some(header) = reader.header(name)? else { continue };
+            let values = match page_of(&header) {
+                ColumnPage::Absent => continue,
+                ColumnPage::Const(value) => Values::Const(value),
+                ColumnPage::Sparse(at) => Values::Sparse { column: reader.sparse(&at)?, next: 0 },
+                ColumnPage::Page(page) => {
+                    let head = reader.head(&page)?;
+                    match head.dictionary().filter(|_| page.encoding == Encoding::Const) {
+                        Some(values) => Values::Const(values.get(0).to_vec()),
+                        None => {
+                            Values::Page { page, head, strip: Arc::new(Strip::Times(Vec::new())) }
+                        }
+                    }
+                }
+            };
+            columns.push(Column { name, values });
+        }
+        let runs = Arc::clone(reader.runs()?);
+        let times = Arc::new(Strip::Times(Vec::new()));
+        Ok(OpenBlock { reader, runs, run: 0, columns, strip: None, times })
+    }
+
+    fn load(&mut self, i: usize) -> Result<()> {
+        self.strip = Some(i);
+        self.times = self.reader.times(i)?;
+        for column in &mut self.columns {
+            if let Values::Page { page, head, strip } = &mut column.values {
+                let read = self.reader.strip(page, head, i)?;
+                *strip = match *read {
+                    Strip::Ints { .. } => Arc::new(Strip::Text(read.to_text())),
+                    _ => read,
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value of a strip that is not of numbers.
+fn text(strip: &Strip, row: usize) -> &[u8] {
+    match strip {
+        Strip::Text(text) => text.get(row),
+        Strip::Codes { codes, dictionary } => {
+            codes.get(row).map_or(&[], |code| dictionary.get(*code as usize))
+        }
+        Strip::Ints { .. } | Strip::Times(_) => &[],
+    }
+}
+
+fn sparse<'v>(column: &'v SparseColumn, next: &mut usize, row: usize) -> &'v [u8] {
+    while column.rows.get(*next).is_some_and(|r| (*r as usize) < row) {
+        *next += 1;
+    }
+    match column.rows.get(*next) {
+        Some(r) if *r as usize == row => column.values.get(*next),
+        _ => &[],
+    }
+}
+
+fn open_stream(part: &PartReader, cx: &ReadContext<'_>, ordinal: u32) -> Result<OpenStream> {
+    let (chunk, at, i) = part.chunk_of(cx, ordinal)?;
+    let read = || {
+        let mut constants = Vec::new();
+        for name in chunk.constant_names() {
+            let column = chunk.constant(name)?;
+            let value = column.as_ref().map_or(&[][..], |c| c.value(i));
+            if !value.is_empty() {
+                constants.push((name, value.to_vec()));
+            }
+        }
+        Ok((chunk.key(i)?, constants))
+    };
+    let (key, constants) = read().map_err(|e: Malformed| part.malformed(at.at.offset, e))?;
+    Ok(OpenStream { ordinal: Some(ordinal), key: Arc::new(key), constants })
+}

@@ -1,0 +1,316 @@
+//! Parts as wholes: what was written is what is read, whatever the shape of the rows; damaged
+//! bytes are noticed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::record::{RowBatch, RowBatchBuilder, StreamKey, Timestamp};
+use crate::{Error, Result};
+
+pub(crate) const DAY: i64 = 20_000;
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// A row as plain data: labels, time, fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plain {
+    pub(crate) labels: Vec<(String, Vec<u8>)>,
+    pub(crate) time: i64,
+    pub(crate) fields: BTreeMap<String, Vec<u8>>,
+}
+
+impl Plain {
+    pub(crate) fn new(app: &str, time: i64, fields: &[(&str, &str)]) -> Plain {
+        let labels = if app.is_empty() { vec![] } else { vec![("app".into(), app.into())] };
+        let fields = fields.iter().map(|(n, v)| (n.to_string(), v.as_bytes().to_vec())).collect();
+        Plain { labels, time: DAY * DAY_NS + time, fields }
+    }
+
+    fn text(&self) -> Vec<u8> {
+        StreamKey::new(self.labels.clone()).text()
+    }
+}
+
+pub(crate) fn batch(rows: &[Plain]) -> RowBatch {
+    let mut b = RowBatchBuilder::new();
+    let mut streams: Vec<(Vec<(String, Vec<u8>)>, u32)> = Vec::new();
+    for row in rows {
+        let known = streams.iter().find(|(labels, _)| *labels == row.labels).map(|s| s.1);
+        let stream = known.unwrap_or_else(|| {
+            let id = b.add_stream(Arc::new(StreamKey::new(row.labels.clone())));
+            streams.push((row.labels.clone(), id));
+            id
+        });
+        for (name, value) in &row.fields {
+            let name = b.name_id(name);
+            b.push_field(name, value);
+        }
+        b.finish_row(Timestamp::from_nanos(row.time), stream);
+    }
+    b.finish()
+}
+
+pub(crate) fn options(profile: Profile) -> WriterOptions {
+    WriterOptions::new(7, DAY, (100, 100 + 1_000_000), profile)
+}
+
+pub(crate) fn write(batches: &[&RowBatch], options: &WriterOptions) -> (Vec<u8>, PartSummary) {
+    let mut bytes = Vec::new();
+    let summary = write_part(batches, options, &mut bytes).unwrap();
+    (bytes, summary)
+}
+
+pub(crate) fn read_all(part: &PartReader) -> Result<Vec<Plain>> {
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let names = part.names(&cx)?.clone();
+    let mut cursor = part.rows(&cx);
+    let mut out = Vec::new();
+    while cursor.advance()? {
+        let (time, key) = (cursor.time(), Arc::clone(cursor.key()));
+        let mut fields: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        let constants: Vec<_> = cursor.constants().to_vec();
+        let mut own = Vec::new();
+        cursor.fields(&mut own);
+        let all = constants.iter().map(|(n, v)| (*n, v.as_slice())).chain(own);
+        for (name, value) in all {
+            assert!(fields.insert(names.name(name).to_owned(), value.to_vec()).is_none());
+        }
+        out.push(Plain { labels: key.labels().to_vec(), time, fields });
+    }
+    Ok(out)
+}
+
+pub(crate) fn open(bytes: &[u8]) -> Result<PartReader> {
+    PartReader::open(PartSource::memory(bytes.to_vec()), None)
+}
+
+pub(crate) fn sorted(rows: &[Plain]) -> Vec<Plain> {
+    let mut rows: Vec<Plain> =
+        rows.iter().filter(|r| r.time.div_euclid(DAY_NS) == DAY).cloned().collect();
+    rows.sort_by_key(|r| (r.text(), r.time));
+    rows
+}
+
+pub(crate) fn row() -> impl Strategy<Value = Plain> {
+    let value = prop_oneof![
+        4 => "[ab]",
+        2 => "[0-9]{1,4}",
+        1 => "[a-z ]{0,60}".prop_map(|s| s + "."),
+        1 => Just("same for all".to_owned()),
+        1 => "-?[0-9]{1,3}\\.[0-9]{1,2}",
+    ];
+    let fields = prop::collection::btree_map("[a-f]|_msg", value, 0..6);
+    ("[p-r]?", 0i64..40, fields, 0u8..20).prop_map(|(app, time, fields, late)| {
+        let time = if late == 0 { time - 20 } else { time * 1_000_000 };
+        let mut row = Plain::new(&app, time, &[]);
+        row.fields = fields.into_iter().map(|(n, v)| (n, v.into_bytes())).collect();
+        row
+    })
+}
+
+fn profile() -> impl Strategy<Value = Profile> {
+    prop_oneof![Just(Profile::Buffer), Just(Profile::Flush), Just(Profile::Merge)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn rows_come_back(
+        rows in prop::collection::vec(row(), 0..120),
+        cut in 0usize..120, profile in profile(),
+        block_rows in 1u32..60, block_bytes in prop_oneof![1usize..200, Just(1 << 20)],
+    ) {
+        let cut = cut.min(rows.len());
+        let (a, b) = (batch(&rows[..cut]), batch(&rows[cut..]));
+        let options = WriterOptions { block_rows, block_bytes, ..options(profile) };
+        let (bytes, summary) = write(&[&a, &b], &options);
+        let part = open(&bytes).unwrap();
+        let want = sorted(&rows);
+        prop_assert_eq!(summary.rows as usize, want.len());
+        prop_assert_eq!(summary.len as usize, bytes.len());
+        prop_assert_eq!(read_all(&part).unwrap(), want);
+    }
+}
+
+/// Rows of one stream after the other come back from a part of many shapes.
+fn check(rows: &[Plain]) -> PartReader {
+    let mut part = None;
+    for profile in [Profile::Buffer, Profile::Flush] {
+        let (bytes, _) = write(&[&batch(rows)], &options(profile));
+        let reader = open(&bytes).unwrap();
+        assert!(read_all(&reader).unwrap() == sorted(rows));
+        part = Some(reader);
+    }
+    part.unwrap()
+}
+
+#[test]
+fn an_empty_part_has_no_rows() {
+    let part = check(&[]);
+    assert_eq!((part.footer().rows, part.footer().blocks, part.footer().streams), (0, 0, 0));
+}
+
+#[test]
+fn streams_of_one_row_share_blocks_and_have_no_constants() {
+    let rows: Vec<Plain> =
+        (0..3_000).map(|i| Plain::new(&format!("s{i:05}"), i, &[("k", "v"), ("i", "x")])).collect();
+    let part = check(&rows);
+    assert_eq!((part.footer().blocks, part.footer().streams), (1, 3_000));
+}
+
+#[test]
+fn huge_values_stand_alone() {
+    let big = "x".repeat(3 << 20);
+    let rows: Vec<Plain> = (0..9)
+        .map(|i| Plain::new("a", i, &[("_msg", if i % 3 == 1 { big.as_str() } else { "small" })]))
+        .collect();
+    let part = check(&rows);
+    assert_eq!(part.footer().blocks, 7);
+}
+
+#[test]
+fn rows_of_two_thousand_fields_and_ten_thousand_names() {
+    let rows: Vec<Plain> = (0..200)
+        .map(|i| {
+            let names: Vec<String> =
+                (0..2_000).map(|n| format!("n{}", (n + i * 40) % 10_000)).collect();
+            let fields: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "v1")).collect();
+            Plain::new("a", i as i64, &fields)
+        })
+        .collect();
+    let stats = ReadStats::default();
+    let part = check(&rows);
+    let names = part.names(&ReadContext::new(&stats)).unwrap().clone();
+    assert_eq!(names.len(), 9_961);
+    let want = rows.iter().filter(|r| r.fields.contains_key("n77")).count() as u64;
+    assert_eq!(names.hits(names.id("n77").unwrap()), want);
+}
+
+#[test]
+fn constants_of_a_stream_stand_in_no_block() {
+    let rows: Vec<Plain> = (0..10)
+        .map(|i| {
+            let (app, host) = if i % 2 == 0 { ("a", "h1") } else { ("b", "h2") };
+            let msg = format!("m{i}");
+            let mut fields = vec![("host", host), ("_msg", msg.as_str())];
+            if app == "b" {
+                fields.push(("only_b", if i < 5 { "x" } else { "y" }));
+            }
+            Plain::new(app, i, &fields)
+        })
+        .collect();
+    let part = check(&rows);
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let index = part.index_block(&cx, 0).unwrap();
+    let block = part.block(&cx, &index, 0).unwrap();
+    let host = block.column("host").unwrap();
+    assert!(host.header.is_none());
+    assert_eq!((host.constants.get(0), host.constants.get(1)), (&b"h1"[..], &b"h2"[..]));
+    let only_b = block.column("only_b").unwrap();
+    assert_eq!(only_b.constants, RunConstants::None);
+    assert_eq!(only_b.header.unwrap().present, 5);
+    assert_eq!(block.column("app").unwrap().constants.get(1), b"b");
+    assert!(block.column("nothing").unwrap().is_absent());
+    assert!(matches!(block.column("_msg").unwrap().page, ColumnPage::Page(_)));
+    assert_eq!(stats.pages.load(std::sync::atomic::Ordering::Relaxed), 0);
+}
+
+#[test]
+fn equal_columns_are_stored_once() {
+    let rows: Vec<Plain> = (0..100)
+        .map(|i| {
+            let id = format!("{:032x}", i * 0x9e37_79b9_7f4a_7c15u128);
+            Plain::new("a", i as i64, &[("trace", &id), ("copy", &id), ("other", "x")])
+        })
+        .collect();
+    let part = check(&rows);
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let index = part.index_block(&cx, 0).unwrap();
+    let block = part.block(&cx, &index, 0).unwrap();
+    let names = part.names(&cx).unwrap();
+    let trace = block.raw_header(names.id("trace").unwrap()).unwrap().unwrap();
+    assert_eq!(trace.home, Home::SameAs(names.id("copy").unwrap()));
+    assert_eq!(block.column("trace").unwrap().header, block.column("copy").unwrap().header);
+}
+
+#[test]
+fn rare_columns_share_the_sparse_page() {
+    let rows: Vec<Plain> = (0..1_000)
+        .map(|i| {
+            let msg = format!("m{i}");
+            let rare = format!("rare{}", i / 10);
+            let mut fields = vec![("_msg", msg.as_str())];
+            if i % 10 == 0 {
+                fields.push((&rare, "once"));
+            }
+            Plain::new("a", i, &fields)
+        })
+        .collect();
+    let part = check(&rows);
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let index = part.index_block(&cx, 0).unwrap();
+    let block = part.block(&cx, &index, 0).unwrap();
+    let ColumnPage::Sparse(at) = block.column("rare7").unwrap().page else { panic!("no sparse") };
+    let column = block.sparse(&at).unwrap();
+    assert_eq!((column.rows.as_slice(), column.values.get(0)), (&[70][..], &b"once"[..]));
+}
+
+/// A small part that has every kind of unit.
+fn small() -> (Vec<u8>, Vec<Plain>) {
+    let mut rows = Vec::new();
+    for i in 0..300i64 {
+        let app = ["a", "b", "c"][i as usize % 3];
+        let msg = format!("message {i} of {}", i * i);
+        let number = (i * 7).to_string();
+        let mut fields = vec![("_msg", msg.as_str()), ("host", app), ("n", number.as_str())];
+        fields.push(("level", if i % 5 == 0 { "error" } else { "info" }));
+        fields.push(("copy", msg.as_str()));
+        if i == 77 {
+            fields.push(("rare", "value"));
+        }
+        rows.push(Plain::new(app, i * 1_000, &fields));
+    }
+    let options = WriterOptions { block_rows: 120, ..options(Profile::Flush) };
+    (write(&[&batch(&rows)], &options).0, sorted(&rows))
+}
+
+/// Reading gives the rows that were written, or says that the part is damaged.
+fn right_or_refused(bytes: &[u8], want: &[Plain]) -> bool {
+    match open(bytes).and_then(|part| read_all(&part)) {
+        Ok(rows) => {
+            assert!(rows == want, "wrong rows from damaged bytes");
+            true
+        }
+        Err(Error::Corrupted(_) | Error::Unsupported { .. }) => false,
+        Err(e) => panic!("{e}"),
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_noticed() {
+    let (mut bytes, want) = small();
+    assert!(right_or_refused(&bytes, &want));
+    let mut unnoticed = 0;
+    for at in 0..bytes.len() {
+        let flip = 1u8 << (at % 8);
+        bytes[at] ^= flip;
+        unnoticed += usize::from(right_or_refused(&bytes, &want));
+        bytes[at] ^= flip;
+    }
+    // Reading rows touches neither the filters nor the list of inputs.
+    assert!(unnoticed < 2_000, "{unnoticed} flips went unnoticed");
+}
+
+#[test]
+fn every_truncation_is_noticed() {
+    let (bytes, want) = small();
+    for len in 0..bytes.len() {
+        assert!(!right_or_refused(&bytes[..len], &want));
+    }
+}
