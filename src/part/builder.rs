@@ -1,7 +1,7 @@
 //! Builds a part from rows that come in part order.
 
 use super::block_builder::{BlockBuilder, FULL, Limits, Tools};
-use super::footer::{FOLD_ID, Footer, HASH_ID, Section, TOKENIZER_ID, encode_directory, header};
+use super::footer::{Footer, HASH_ID, Section, encode_directory, header};
 use super::index_block::{IndexBuilder, MetaEntry};
 use super::layout::{Extent, count32, section};
 use super::names::Names;
@@ -10,6 +10,7 @@ use super::writer::{PartSummary, WriterOptions};
 use crate::Result;
 use crate::codec::varint::put_varint;
 use crate::index::stream_table::{CHUNK_STREAMS, ChunkBuilder};
+use crate::index::{FOLD_ID, TOKENIZER_ID};
 use crate::record::StreamKey;
 
 /// Raw bytes of headers that fill an index block.

@@ -6,13 +6,10 @@ use super::layout::{
 };
 use crate::codec::varint::Reader;
 use crate::error::Malformed;
+use crate::index::{FOLD_ID, TOKENIZER_ID};
 use crate::io::checksum;
 
-/// Id of the tokenizer and of the case folding whose results a part's filters hold.
-pub(crate) const TOKENIZER_ID: u8 = 1;
-/// Id of the case folding tables.
-pub(crate) const FOLD_ID: u8 = 1;
-/// Id of the hash of tokens: xxh3-64.
+/// Id of the hash of words in filters: xxh3-64.
 pub(crate) const HASH_ID: u8 = 1;
 
 /// The footer: what a part is.
@@ -43,9 +40,9 @@ pub(crate) struct Footer {
     /// How many merges stand behind the rows: 0 is a flush.
     pub(crate) level: u8,
     /// Tokenizer of the filters; a reader that does not know it must not use them.
-    pub(crate) tokenizer_id: u8,
+    pub(crate) tokenizer_id: u16,
     /// Case folding of the filters.
-    pub(crate) fold_id: u8,
+    pub(crate) fold_id: u16,
     /// Hash of the filters.
     pub(crate) hash_id: u8,
     /// The number of parts that this one replaces; their ids are the section of inputs.
@@ -89,7 +86,9 @@ impl Footer {
         out.extend_from_slice(&self.max_time.to_le_bytes());
         out.extend_from_slice(&self.blocks.to_le_bytes());
         out.extend_from_slice(&self.streams.to_le_bytes());
-        out.extend_from_slice(&[self.level, self.tokenizer_id, self.fold_id, self.hash_id]);
+        out.extend_from_slice(&[self.level, self.hash_id]);
+        out.extend_from_slice(&self.tokenizer_id.to_le_bytes());
+        out.extend_from_slice(&self.fold_id.to_le_bytes());
         out.extend_from_slice(&self.inputs.to_le_bytes());
         out.extend_from_slice(&self.required.to_le_bytes());
         out.extend_from_slice(&self.optional.to_le_bytes());
@@ -116,12 +115,13 @@ impl Footer {
         let (cut_lo, cut_hi, deletes_applied, rows) = (r.u64()?, r.u64()?, r.u64()?, r.u64()?);
         let (min_time, max_time) = (r.u64()?.cast_signed(), r.u64()?.cast_signed());
         let (blocks, streams) = (r.u32()?, r.u32()?);
-        let (level, tokenizer_id, fold_id, hash_id) = (r.u8()?, r.u8()?, r.u8()?, r.u8()?);
+        let (level, hash_id) = (r.u8()?, r.u8()?);
+        let (tokenizer_id, fold_id) = (u16_of(&mut r)?, u16_of(&mut r)?);
         let inputs = r.u32()?;
         let (required, optional) = (r.u64()?, r.u64()?);
         let offset = r.u64()?;
         let len = u64::from(r.u32()?);
-        let format = r.u32()?;
+        let format = u16_of(&mut r)?;
         let directory = Extent { offset, len, checksum: r.u64()? };
         let len = r.u64()?;
         r.finish()?;
@@ -183,6 +183,10 @@ impl Footer {
         }
         Ok(())
     }
+}
+
+fn u16_of(r: &mut Reader<'_>) -> Result<u16, Malformed> {
+    Ok(u16::from_le_bytes([r.u8()?, r.u8()?]))
 }
 
 /// Checks length, end magic and checksum; gives the bytes under the checksum, and the checksum.

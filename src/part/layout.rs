@@ -10,7 +10,7 @@ pub(crate) const MAGIC: [u8; 8] = *b"loglith\n";
 /// The last eight bytes of a part.
 pub(crate) const END_MAGIC: [u8; 8] = *b"htilgol\n";
 /// The format's number; 0 may change freely until the format is frozen.
-pub(crate) const FORMAT: u32 = 0;
+pub(crate) const FORMAT: u16 = 0;
 /// Bytes of the header: magic, format number, zero.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Bytes of the footer, the last bytes of a part.

@@ -140,15 +140,16 @@ impl PartReader {
 
     fn check_metaindex(&self, entries: &[MetaEntry]) -> std::result::Result<(), Malformed> {
         let footer = &self.footer;
-        let blocks: u64 = entries.iter().map(|e| u64::from(e.blocks)).sum();
+        let blocks = entries.iter().map(|e| u64::from(e.blocks)).sum::<u64>();
         let rows: u64 = entries.iter().map(|e| e.rows).fold(0, u64::saturating_add);
         let inside = |e: &MetaEntry| {
             e.min_time >= footer.min_time
                 && e.max_time <= footer.max_time
-                && u64::from(e.first_stream) + u64::from(e.streams) <= footer.streams.into()
+                && u64::from(e.first_stream) + u64::from(e.streams) <= u64::from(footer.streams)
                 && e.at.end() <= footer.directory.offset
         };
-        if blocks != footer.blocks.into() || rows != footer.rows || !entries.iter().all(inside) {
+        if blocks != u64::from(footer.blocks) || rows != footer.rows || !entries.iter().all(inside)
+        {
             return Err(Malformed("the metaindex and the footer disagree"));
         }
         Ok(())
