@@ -248,7 +248,7 @@ pub(crate) fn parse_directory(
     directory_at: u64,
 ) -> Result<Vec<Section>, FooterError> {
     let count = bytes.len() / SECTION_ENTRY_LEN;
-    if bytes.len() % SECTION_ENTRY_LEN != 0 || count > SECTIONS_MAX as usize {
+    if !bytes.len().is_multiple_of(SECTION_ENTRY_LEN) || count > SECTIONS_MAX as usize {
         return Err(Malformed("length of the section directory").into());
     }
     let mut r = Reader::new(bytes);

@@ -31,7 +31,8 @@ mod sink;
 mod source;
 mod sparse;
 #[cfg(test)]
-mod tests;
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+pub(crate) mod tests;
 mod writer;
 
 pub(crate) use block_reader::{BlockColumn, BlockReader, ColumnPage, RunConstants, SparseRef};

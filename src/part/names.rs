@@ -143,9 +143,9 @@ mod tests {
             names.add_hits(0, 7);
             let back = Names::parse(&names.encode()).unwrap();
             prop_assert_eq!(&back, &names);
-            for (i, name) in set.iter().enumerate() {
-                prop_assert_eq!(back.id(name), Some(i as u32));
-                prop_assert_eq!(back.name(i as u32), name);
+            for (i, name) in (0u32..).zip(&set) {
+                prop_assert_eq!(back.id(name), Some(i));
+                prop_assert_eq!(back.name(i), name);
             }
             prop_assert_eq!(back.id("zzz"), None);
             for prefix in ["", "a", "b.", "\u{e9}", "zz"] {

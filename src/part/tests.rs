@@ -35,12 +35,12 @@ impl Plain {
 
 pub(crate) fn batch(rows: &[Plain]) -> RowBatch {
     let mut b = RowBatchBuilder::new();
-    let mut streams: Vec<(Vec<(String, Vec<u8>)>, u32)> = Vec::new();
+    let mut streams: Vec<(&Plain, u32)> = Vec::new();
     for row in rows {
-        let known = streams.iter().find(|(labels, _)| *labels == row.labels).map(|s| s.1);
+        let known = streams.iter().find(|(other, _)| other.labels == row.labels).map(|s| s.1);
         let stream = known.unwrap_or_else(|| {
             let id = b.add_stream(Arc::new(StreamKey::new(row.labels.clone())));
-            streams.push((row.labels.clone(), id));
+            streams.push((row, id));
             id
         });
         for (name, value) in &row.fields {
