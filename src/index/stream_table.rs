@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use crate::codec::Bitmap;
 use crate::codec::varint::{Reader, put_bytes, put_signed, put_varint};
 use crate::error::Malformed;
 use crate::record::{StreamKey, TextVec, stream_text};
@@ -157,6 +158,17 @@ impl ChunkColumn {
             Some(value) => self.values.get(value),
             None => &[],
         }
+    }
+
+    /// The streams whose value satisfies `f`, which is called once for each distinct value, and
+    /// with the empty one if some stream has none.
+    pub(crate) fn matching(&self, mut f: impl FnMut(&[u8]) -> bool) -> Bitmap {
+        let mut answers = vec![self.codes.contains(&0) && f(&[])];
+        answers.extend(self.values.iter().map(f));
+        Bitmap::from_fn(self.codes.len(), |stream| {
+            let code = self.codes.get(stream).copied().unwrap_or(0);
+            answers.get(code as usize).copied().unwrap_or(false)
+        })
     }
 
     fn parse(bytes: &[u8], streams: usize) -> Result<ChunkColumn, Malformed> {
@@ -375,6 +387,10 @@ mod tests {
                 }
                 let label = chunk.label("a").unwrap();
                 prop_assert_eq!(label.as_ref().map_or(&b""[..], |c| c.value(i)), keys[i].get("a"));
+                let even = |value: &[u8]| value.len().is_multiple_of(2);
+                if let Some(label) = label {
+                    prop_assert_eq!(label.matching(even).get(i), even(keys[i].get("a")));
+                }
             }
         }
 

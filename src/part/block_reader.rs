@@ -13,7 +13,7 @@ use super::sparse::SparseColumn;
 use crate::Result;
 use crate::codec::{Encoding, PageHead, Strip, strip_count};
 use crate::error::Malformed;
-use crate::index::stream_table::{ChunkColumn, StreamChunk};
+use crate::index::{ChunkColumn, StreamChunk};
 use crate::record::TextVec;
 
 /// A block; what is read of it is kept only by the context's cache, but for its runs.

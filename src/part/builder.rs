@@ -9,7 +9,7 @@ use super::sink::{ByteSink, Out};
 use super::writer::{PartSummary, WriterOptions};
 use crate::Result;
 use crate::codec::varint::put_varint;
-use crate::index::stream_table::{CHUNK_STREAMS, ChunkBuilder};
+use crate::index::{CHUNK_STREAMS, ChunkBuilder};
 use crate::index::{FOLD_ID, TOKENIZER_ID};
 use crate::record::StreamKey;
 

@@ -13,7 +13,7 @@ use super::names::Names;
 use super::source::{PartSource, ReadContext, count};
 use crate::codec::varint::Reader;
 use crate::error::Malformed;
-use crate::index::stream_table::{CHUNK_STREAMS, StreamChunk};
+use crate::index::{CHUNK_STREAMS, StreamChunk};
 use crate::record::StreamKey;
 use crate::{Error, Result};
 
