@@ -104,6 +104,7 @@ const FIELDS: [&str; 11] =
     ["_msg", "level", "i", "d", "ip", "u", "rare", "app", "host", "nest.x", "nosuch"];
 
 /// A row as a line of JSON, and as the naive evaluator sees it.
+#[derive(Debug, Clone)]
 pub(crate) struct Sample {
     pub(crate) json: String,
     pub(crate) row: Row,
