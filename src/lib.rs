@@ -22,5 +22,6 @@ mod store;
 mod sync;
 
 pub use error::{Corruption, Error, QueryError, Result};
+pub use ingest::{IngestOptions, IngestReport, RejectExample, RejectReason, Rejected};
 pub use options::{Durability, QueryOptions};
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};

@@ -64,7 +64,7 @@ struct Civil {
     clock: Option<(i128, i128)>,
 }
 
-/// Reads `YYYY[-MM[-DD[Thh[:mm[:ss[.fraction]]]]]]`, each with `Z`, `±hh:mm`, `±hhmm` or in
+/// Reads `YYYY[-MM[-DD[Thh[:mm[:ss[.fraction]]]]]]`, each with `Z`, `+hh:mm`, `+hhmm` or in
 /// `zone`, and gives the range covered: the whole unit written, a millisecond with exactly three
 /// digits of fraction, one nanosecond with any other number. A blank may stand for `T`.
 ///

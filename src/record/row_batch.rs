@@ -135,6 +135,15 @@ impl RowBatchBuilder {
         RowBatchBuilder::default()
     }
 
+    /// No rows yet, with room for so many of each.
+    pub(crate) fn with_capacity(rows: usize, fields: usize, bytes: usize) -> RowBatchBuilder {
+        let mut builder = RowBatchBuilder::new();
+        builder.batch.rows.reserve(rows);
+        builder.batch.fields.reserve(fields);
+        builder.batch.bytes.reserve(bytes);
+        builder
+    }
+
     /// The number of `name` in this batch.
     pub(crate) fn name_id(&mut self, name: &str) -> NameId {
         use std::hash::BuildHasher;
@@ -161,8 +170,50 @@ impl RowBatchBuilder {
         id
     }
 
+    /// Where the fields of the open row begin.
+    fn open_start(&self) -> usize {
+        self.batch.rows.last().map_or(0, |r| r.fields_end as usize)
+    }
+
+    fn open_row(&self) -> &[FieldRef] {
+        self.batch.fields.get(self.open_start()..).unwrap_or(&[])
+    }
+
+    /// The number of fields of the open row.
+    pub(crate) fn open_len(&self) -> usize {
+        self.batch.fields.len() - self.open_start()
+    }
+
+    /// The value of a field of the open row.
+    pub(crate) fn open_value(&self, name: NameId) -> Option<&[u8]> {
+        let field = self.open_row().iter().find(|f| f.name == name)?;
+        self.batch.bytes.get(field.start as usize..field.end as usize)
+    }
+
+    /// Takes a field out of the open row; its bytes stay unused in the arena.
+    pub(crate) fn remove_field(&mut self, name: NameId) -> bool {
+        let start = self.open_start();
+        match self.open_row().iter().position(|f| f.name == name) {
+            Some(i) => {
+                self.batch.fields.remove(start + i);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Gives a field of the open row another name, which the row does not have yet.
+    pub(crate) fn rename_field(&mut self, from: NameId, to: NameId) {
+        let start = self.open_start();
+        let fields = self.batch.fields.get_mut(start..).unwrap_or(&mut []);
+        if let Some(field) = fields.iter_mut().find(|f| f.name == from) {
+            field.name = to;
+        }
+    }
+
     /// Appends one field to the open row. `value` must not be empty, `name` not one of the
     /// row's stream labels and not given twice in a row.
+    #[inline]
     pub(crate) fn push_field(&mut self, name: NameId, value: &[u8]) {
         let start = offset(self.batch.bytes.len());
         self.batch.bytes.extend_from_slice(value);
@@ -182,7 +233,7 @@ impl RowBatchBuilder {
 
     /// Drops the fields of the open row.
     pub(crate) fn abandon_row(&mut self) {
-        let keep = self.batch.rows.last().map_or(0, |r| r.fields_end as usize);
+        let keep = self.open_start();
         let bytes = match self.batch.fields.get(keep) {
             Some(f) => f.start as usize,
             None => self.batch.bytes.len(),
@@ -224,7 +275,11 @@ mod tests {
         b.finish_row(Timestamp::from_nanos(5), s);
         b.push_field(y, b"lost");
         b.abandon_row();
-        b.push_field(y, b"3");
+        b.push_field(x, b"3");
+        b.push_field(y, b"gone");
+        assert_eq!((b.open_len(), b.open_value(y)), (2, Some(&b"gone"[..])));
+        assert!(b.remove_field(y) && !b.remove_field(y));
+        b.rename_field(x, y);
         b.finish_row(Timestamp::from_nanos(4), s);
         b.push_field(y, b"open");
         let batch = b.finish();

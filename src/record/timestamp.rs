@@ -165,7 +165,7 @@ fn parse_fraction(digits: &[u8]) -> Option<i64> {
     Some(value * power)
 }
 
-/// Reads a value as RFC 3339: capital `T` and `Z`, or an offset `±hh:mm`; at most nine digits of
+/// Reads a value as RFC 3339: capital `T` and `Z`, or an offset `+hh:mm`; at most nine digits of
 /// fraction; no leap second. `None` also outside of the range of [`Timestamp`].
 pub(crate) fn parse_rfc3339(text: &[u8]) -> Option<Timestamp> {
     if let Some(time) = parse_utc_fixed(text) {
@@ -197,7 +197,7 @@ fn split_rfc3339(text: &[u8]) -> Option<(i128, &[u8])> {
     Some((seconds * i128::from(NANOS_PER_SECOND) + i128::from(nanos), zone))
 }
 
-/// Seconds east of UTC of `±hh:mm`, `±hhmm` or `±hh`.
+/// Seconds east of UTC of `+hh:mm`, `+hhmm` or `+hh`.
 pub(crate) fn parse_offset(text: &[u8]) -> Option<i64> {
     let (sign, hour, minute) = match *text {
         [sign, h0, h1, b':', m0, m1] | [sign, h0, h1, m0, m1] => {
@@ -218,7 +218,7 @@ pub(crate) fn parse_offset(text: &[u8]) -> Option<i64> {
 }
 
 /// Reads the time of an entry, in any spelling that is beyond doubt: RFC 3339, also with a blank
-/// or small letters, a comma before the fraction, an offset `±hhmm` or `±hh`, no zone at all
+/// or small letters, a comma before the fraction, an offset `+hhmm` or `+hh`, no zone at all
 /// (then `zone_seconds` east of UTC), more than nine digits of fraction (cut), a leap second
 /// (the second after it); or a Unix time in s, ms, us or ns by magnitude.
 pub(crate) fn parse_entry_time(text: &[u8], zone_seconds: i32) -> Option<Timestamp> {
