@@ -136,6 +136,30 @@ impl Batch {
         Batch { rows, columns, positions }
     }
 
+    /// Rows of several batches, each named by (batch, row), in that order; without places.
+    pub(crate) fn gather_from(batches: &[Batch], rows: &[(u32, u32)]) -> Batch {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for (name, _) in batches.iter().flat_map(|b| &b.columns) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        let absent = Column::absent();
+        let pick = |name: Arc<str>| {
+            let from: Vec<&Column> =
+                batches.iter().map(|b| b.column(&name).unwrap_or(&absent)).collect();
+            let column = Column::gather_from(&from, rows);
+            (name, column)
+        };
+        let columns = names.into_iter().map(pick).collect();
+        Batch { rows: rows.len(), columns, positions: None }
+    }
+
+    /// Forgets the canonical places of the rows.
+    pub(crate) fn clear_positions(&mut self) {
+        self.positions = None;
+    }
+
     /// Bytes of memory held, shared buffers counted whole.
     pub(crate) fn heap_bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(|(n, c)| n.len() + 48 + c.heap_bytes()).sum();

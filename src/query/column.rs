@@ -217,6 +217,36 @@ impl Column {
         Column::text(out)
     }
 
+    /// Values of several columns, each named by (column, row), in that order.
+    pub(crate) fn gather_from(from: &[&Column], rows: &[(u32, u32)]) -> Column {
+        let column = |i: u32| from.get(i as usize).copied();
+        if let [one] = from {
+            let rows: Vec<u32> = rows.iter().map(|(_, row)| *row).collect();
+            return one.gather(&rows);
+        }
+        if let Some(Column::Const(first)) = from.first().copied()
+            && from.iter().all(|c| matches!(c, Column::Const(v) if v == first))
+        {
+            return Column::Const(first.clone());
+        }
+        let time = |(i, row): &(u32, u32)| match column(*i) {
+            Some(Column::Times(times)) => times.get(*row as usize).copied(),
+            _ => None,
+        };
+        if let Some(times) = rows.iter().map(time).collect::<Option<Vec<i64>>>() {
+            return Column::Times(Arc::new(times));
+        }
+        let mut out = TextVec::with_capacity(rows.len(), 0);
+        let mut scratch = Vec::new();
+        for (i, row) in rows {
+            match column(*i) {
+                Some(column) => out.push(column.value(*row as usize, &mut scratch)),
+                None => out.push(&[]),
+            }
+        }
+        Column::text(out)
+    }
+
     /// Bytes of memory held, shared buffers counted whole.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {

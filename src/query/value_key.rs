@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::column::{Column, push_int, push_time};
-use crate::record::SortKey;
+use crate::record::{SortKey, cmp_values};
 
 /// A value of a column: typed where the column is.
 #[derive(Debug, Clone, Copy)]
@@ -135,6 +135,34 @@ impl ValueKey {
         match self {
             ValueKey::Text(text, _) => text.len(),
             _ => 0,
+        }
+    }
+}
+
+/// The place of a value in the order, without its text.
+pub(crate) fn sort_key(value: ValueRef<'_>, scratch: &mut Vec<u8>) -> SortKey {
+    match value {
+        ValueRef::Text(text) => SortKey::of(text),
+        typed => {
+            scratch.clear();
+            typed.push_to(scratch);
+            SortKey::of(scratch)
+        }
+    }
+}
+
+/// Compares two values in the total order.
+pub(crate) fn compare_refs(a: ValueRef<'_>, b: ValueRef<'_>) -> Ordering {
+    match (a, b) {
+        (ValueRef::Int(x), ValueRef::Int(y)) | (ValueRef::Time(x), ValueRef::Time(y)) => x.cmp(&y),
+        (ValueRef::Int(_), ValueRef::Time(_)) => Ordering::Less,
+        (ValueRef::Time(_), ValueRef::Int(_)) => Ordering::Greater,
+        (ValueRef::Text(x), ValueRef::Text(y)) => cmp_values(x, y),
+        (a, b) => {
+            let (mut x, mut y) = (Vec::with_capacity(32), Vec::with_capacity(32));
+            a.push_to(&mut x);
+            b.push_to(&mut y);
+            cmp_values(&x, &y)
         }
     }
 }

@@ -10,6 +10,10 @@
 //! A blocking pipe gives its rows away in an order of its own, without places.
 
 mod condition;
+mod discover;
+mod limit;
+mod sort;
+mod uniq;
 
 use std::any::Any;
 

@@ -1,0 +1,207 @@
+//! `uniq`, `top`, `field_values`: distinct tuples and how many rows have them.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use memchr::memmem;
+
+use super::{Collector, Sink, emit, same_kind};
+use crate::error::Result;
+use crate::query::ast::{Top, Uniq};
+use crate::query::batch::Batch;
+use crate::query::column::{Column, push_int};
+use crate::query::context::{ExecContext, Flow, Reservation};
+use crate::query::group::{GroupTable, Numbers};
+use crate::query::stats::sort_groups;
+use crate::record::TextVec;
+
+/// Counts the rows of each tuple; the most frequent come first, then the smaller in value order.
+pub(crate) struct UniqCollector {
+    plan: Arc<Plan>,
+    groups: GroupTable,
+    hits: Vec<u64>,
+    memory: Reservation,
+}
+
+struct Plan {
+    what: &'static str,
+    by: Vec<Arc<str>>,
+    hits: Option<Arc<str>>,
+    rank: Option<Arc<str>>,
+    limit: Option<usize>,
+    /// Only tuples whose first value contains this.
+    filter: Option<String>,
+}
+
+impl UniqCollector {
+    /// The empty state of `uniq`.
+    pub(crate) fn uniq(uniq: &Uniq, ctx: &ExecContext<'_>) -> UniqCollector {
+        UniqCollector::new(
+            Plan {
+                what: "uniq",
+                by: names(&uniq.by),
+                hits: uniq.hits.as_deref().map(Arc::from),
+                rank: None,
+                limit: limit(uniq.limit),
+                filter: None,
+            },
+            ctx,
+        )
+    }
+
+    /// The empty state of `top`.
+    pub(crate) fn top(top: &Top, ctx: &ExecContext<'_>) -> UniqCollector {
+        UniqCollector::new(
+            Plan {
+                what: "top",
+                by: names(&top.by),
+                hits: Some(Arc::from(top.hits.as_str())),
+                rank: top.rank.as_deref().map(Arc::from),
+                limit: limit(Some(top.limit)),
+                filter: None,
+            },
+            ctx,
+        )
+    }
+
+    /// The empty state of `field_values`.
+    pub(crate) fn field_values(
+        field: &str,
+        filter: Option<&str>,
+        most: Option<u64>,
+        ctx: &ExecContext<'_>,
+    ) -> UniqCollector {
+        UniqCollector::new(
+            Plan {
+                what: "field_values",
+                by: vec![Arc::from(field)],
+                hits: Some(Arc::from(if field == "hits" { "hitss" } else { "hits" })),
+                rank: None,
+                limit: limit(most),
+                filter: filter.map(str::to_owned),
+            },
+            ctx,
+        )
+    }
+
+    fn new(plan: Plan, ctx: &ExecContext<'_>) -> UniqCollector {
+        let groups = GroupTable::new(plan.by.len());
+        let memory = ctx.reservation(plan.what);
+        UniqCollector { plan: Arc::new(plan), groups, hits: Vec::new(), memory }
+    }
+
+    fn charge(&mut self) -> Result<()> {
+        self.memory.resize(self.groups.heap_bytes() + self.hits.capacity() * 8)
+    }
+
+    /// The groups that come out, in order.
+    fn chosen(&self) -> Vec<u32> {
+        let count = u32::try_from(self.hits.len()).unwrap_or(u32::MAX);
+        let mut order: Vec<u32> = match &self.plan.filter {
+            None => (0..count).collect(),
+            Some(part) => {
+                let finder = memmem::Finder::new(part.as_bytes());
+                (0..count).filter(|g| finder.find(self.groups.key(*g, 0)).is_some()).collect()
+            }
+        };
+        let hits = |g: &u32| Reverse(self.hits.get(*g as usize).copied().unwrap_or(0));
+        if let Some(limit) = self.plan.limit
+            && limit > 0
+            && limit < order.len()
+        {
+            // Groups that have fewer rows than the last one to come out need no sorting by value.
+            let (_, last, _) = order.select_nth_unstable_by_key(limit - 1, hits);
+            let least = hits(last);
+            order.retain(|g| hits(g) <= least);
+        }
+        sort_groups(&mut order, &self.groups, self.plan.by.len());
+        order.sort_by_key(hits);
+        order.truncate(self.plan.limit.unwrap_or(usize::MAX));
+        order
+    }
+}
+
+fn names(fields: &[String]) -> Vec<Arc<str>> {
+    fields.iter().map(|f| Arc::from(f.as_str())).collect()
+}
+
+fn limit(n: Option<u64>) -> Option<usize> {
+    n.map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+impl Collector for UniqCollector {
+    fn push(&mut self, ctx: &ExecContext<'_>, batch: Batch) -> Result<Flow> {
+        ctx.check()?;
+        if batch.rows() == 0 {
+            return Ok(Flow::Continue);
+        }
+        let absent = Column::absent();
+        let columns: Vec<&Column> =
+            self.plan.by.iter().map(|f| batch.column(f).unwrap_or(&absent)).collect();
+        let groups = self.groups.assign(&columns, batch.rows());
+        self.hits.resize(self.groups.len(), 0);
+        let mut add = |group: u32, n: u64| {
+            if let Some(hits) = self.hits.get_mut(group as usize) {
+                *hits += n;
+            }
+        };
+        match &groups {
+            Numbers::One(group) => add(*group, batch.rows() as u64),
+            Numbers::Each(list) => list.iter().for_each(|group| add(*group, 1)),
+        }
+        self.charge()?;
+        Ok(Flow::Continue)
+    }
+
+    fn fork(&self) -> Box<dyn Collector> {
+        Box::new(UniqCollector {
+            plan: self.plan.clone(),
+            groups: self.groups.fork(),
+            hits: Vec::new(),
+            memory: self.memory.fork(),
+        })
+    }
+
+    fn absorb(&mut self, _ctx: &ExecContext<'_>, other: Box<dyn Collector>) -> Result<()> {
+        let Some(other) = same_kind::<UniqCollector>(other) else { return Ok(()) };
+        if other.hits.is_empty() {
+            return Ok(());
+        }
+        let map = self.groups.absorb(&other.groups);
+        self.hits.resize(self.groups.len(), 0);
+        for (group, n) in map.iter().zip(&other.hits) {
+            if let Some(hits) = self.hits.get_mut(*group as usize) {
+                *hits += n;
+            }
+        }
+        self.charge()
+    }
+
+    fn finish(self: Box<Self>, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
+        let order = self.chosen();
+        ctx.check()?;
+        let mut batch = Batch::new(order.len());
+        for (i, name) in self.plan.by.iter().enumerate() {
+            let values: TextVec = order.iter().map(|g| self.groups.key(*g, i)).collect();
+            batch.set_column(name.clone(), Column::text(values));
+        }
+        if let Some(name) = &self.plan.hits {
+            let hits = order.iter().map(|g| self.hits.get(*g as usize).copied().unwrap_or(0));
+            batch.set_column(name.clone(), counts(hits));
+        }
+        if let Some(name) = &self.plan.rank {
+            batch.set_column(name.clone(), counts(1..=order.len() as u64));
+        }
+        emit(&batch, out).map(|_| ())
+    }
+}
+
+/// A column of counts.
+pub(crate) fn counts(values: impl Iterator<Item = u64>) -> Column {
+    let mut out = TextVec::new();
+    for n in values {
+        push_int(out.open(), i64::try_from(n).unwrap_or(i64::MAX));
+        out.close();
+    }
+    Column::text(out)
+}
