@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ast::{FieldPattern, Filter, Predicate};
+pub(crate) use super::needed::needed_input;
 
 /// A set of field names: some names, and all names of some prefixes but a few.
 ///

@@ -46,6 +46,13 @@ impl Interner {
         id
     }
 
+    /// The number of `value` if it has one.
+    pub(crate) fn find(&self, value: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(value);
+        let found = self.table.find(hash, |(h, id)| *h == hash && self.get(*id) == value);
+        found.map(|(_, id)| *id)
+    }
+
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * 8 + self.table.capacity() * 20
@@ -285,6 +292,25 @@ impl GroupTable {
         }
     }
 
+    /// The group with these values, if there is one.
+    pub(crate) fn find(&self, values: &[&[u8]]) -> Option<u32> {
+        let number = |(t, v): (&ValueTable, &&[u8])| t.values.find(v);
+        let tuple: Vec<u32> = self.columns.iter().zip(values).map(number).collect::<Option<_>>()?;
+        match tuple.as_slice() {
+            [] => Some(0),
+            [one] => Some(*one),
+            tuple => {
+                let hash = self.hasher.hash_one(tuple);
+                self.table.find(hash, |entry| self.is_tuple(entry, hash, tuple)).map(|e| e.1)
+            }
+        }
+    }
+
+    fn is_tuple(&self, entry: &(u64, u32), hash: u64, tuple: &[u32]) -> bool {
+        let start = entry.1 as usize * tuple.len();
+        entry.0 == hash && self.tuples.get(start..start + tuple.len()) == Some(tuple)
+    }
+
     /// Adds the groups of another table and returns their numbers here.
     pub(crate) fn absorb(&mut self, other: &GroupTable) -> Vec<u32> {
         let maps: Vec<Vec<u32>> = self
@@ -330,14 +356,8 @@ impl GroupTable {
     }
 
     fn intern_tuple(&mut self, tuple: &[u32]) -> u32 {
-        let width = tuple.len();
         let hash = self.hasher.hash_one(tuple);
-        let tuples = &self.tuples;
-        let same = |(h, id): &(u64, u32)| {
-            let start = *id as usize * width;
-            *h == hash && tuples.get(start..start + width) == Some(tuple)
-        };
-        if let Some((_, id)) = self.table.find(hash, same) {
+        if let Some((_, id)) = self.table.find(hash, |e| self.is_tuple(e, hash, tuple)) {
             return *id;
         }
         let id = u32::try_from(self.groups).unwrap_or(u32::MAX);

@@ -5,7 +5,7 @@
 //! * [`column`], [`batch`], [`position`]: rows on their way through a query.
 //! * [`context`]: what a running query hands to its stages.
 //! * [`filter`]: filters as trees of tests on columns.
-//! * [`fields`]: which fields a stage needs.
+//! * [`fields`], [`needed`]: which fields a stage needs.
 //! * [`group`]: rows by equal values of some columns.
 //! * [`json`]: JSON texts.
 //! * [`stats`]: the functions of aggregation.
@@ -20,6 +20,7 @@ mod fields;
 pub(crate) mod filter;
 mod group;
 mod json;
+mod needed;
 mod pipe;
 mod position;
 mod regex;

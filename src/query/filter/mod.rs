@@ -32,6 +32,7 @@ mod time;
 
 use std::sync::Arc;
 
+pub(crate) use chars::is_word_char;
 pub(crate) use column::DictionaryCache;
 pub(crate) use eval::{ColumnRef, ColumnSource, FilterScratch};
 pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};

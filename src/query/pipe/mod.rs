@@ -9,14 +9,33 @@
 //! place and are taken in that order where order matters; other rows are taken as they arrive.
 //! A blocking pipe gives its rows away in an order of its own, without places.
 
+mod collapse;
+mod columns;
+mod compile;
 mod condition;
 mod discover;
+mod extract;
+mod format;
+mod join;
 mod limit;
+mod math;
+mod pack;
+mod quoted;
+mod report;
+mod running;
+mod sample;
 mod sort;
+mod stream_context;
+mod syslog;
+mod text;
+mod transform;
 mod uniq;
+mod unpack;
+mod unroll;
 
 use std::any::Any;
 
+pub(crate) use compile::compile_pipe;
 pub(crate) use condition::{Condition, selected};
 
 use super::batch::{Batch, MAX_BATCH_ROWS};

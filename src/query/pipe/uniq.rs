@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
+use super::transform::map_column;
 use super::{Collector, Sink, emit, same_kind};
 use crate::error::Result;
-use crate::query::ast::{Top, Uniq};
+use crate::query::ast::{MESSAGE_FIELD, Top, Uniq};
 use crate::query::batch::Batch;
 use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
@@ -31,6 +32,8 @@ struct Plan {
     limit: Option<usize>,
     /// Only tuples whose first value contains this.
     filter: Option<String>,
+    /// Whether the field `pattern` is made of the message.
+    patterns: bool,
 }
 
 impl UniqCollector {
@@ -44,6 +47,7 @@ impl UniqCollector {
                 rank: None,
                 limit: limit(uniq.limit),
                 filter: None,
+                patterns: false,
             },
             ctx,
         )
@@ -59,6 +63,7 @@ impl UniqCollector {
                 rank: top.rank.as_deref().map(Arc::from),
                 limit: limit(Some(top.limit)),
                 filter: None,
+                patterns: false,
             },
             ctx,
         )
@@ -79,6 +84,25 @@ impl UniqCollector {
                 rank: None,
                 limit: limit(most),
                 filter: filter.map(str::to_owned),
+                patterns: false,
+            },
+            ctx,
+        )
+    }
+
+    /// The empty state of `patterns`.
+    pub(crate) fn patterns(by: &[String], ctx: &ExecContext<'_>) -> UniqCollector {
+        let mut by = names(by);
+        by.push(Arc::from(PATTERN_FIELD));
+        UniqCollector::new(
+            Plan {
+                what: "patterns",
+                by,
+                hits: Some(Arc::from("hits")),
+                rank: None,
+                limit: None,
+                filter: None,
+                patterns: true,
             },
             ctx,
         )
@@ -130,10 +154,15 @@ fn limit(n: Option<u64>) -> Option<usize> {
 }
 
 impl Collector for UniqCollector {
-    fn push(&mut self, ctx: &ExecContext<'_>, batch: Batch) -> Result<Flow> {
+    fn push(&mut self, ctx: &ExecContext<'_>, mut batch: Batch) -> Result<Flow> {
         ctx.check()?;
         if batch.rows() == 0 {
             return Ok(Flow::Continue);
+        }
+        if self.plan.patterns {
+            let message = batch.column(MESSAGE_FIELD).cloned().unwrap_or_else(Column::absent);
+            let map = map_column(ctx, &message, batch.rows(), None, &push_pattern)?;
+            batch.set_column(Arc::from(PATTERN_FIELD), map);
         }
         let absent = Column::absent();
         let columns: Vec<&Column> =
@@ -193,6 +222,24 @@ impl Collector for UniqCollector {
             batch.set_column(name.clone(), counts(1..=order.len() as u64));
         }
         emit(&batch, out).map(|_| ())
+    }
+}
+
+/// The field that takes the pattern of a message.
+const PATTERN_FIELD: &str = "pattern";
+
+/// Appends a text with every run of letters and digits that holds a digit replaced by `<*>`.
+fn push_pattern(value: &[u8], out: &mut Vec<u8>) {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii();
+    let mut rest = value;
+    while !rest.is_empty() {
+        let plain = rest.iter().take_while(|b| !word(b)).count();
+        let (between, tail) = rest.split_at(plain);
+        let len = tail.iter().take_while(|b| word(b)).count();
+        let (run, tail) = tail.split_at(len);
+        out.extend_from_slice(between);
+        out.extend_from_slice(if run.iter().any(u8::is_ascii_digit) { b"<*>" } else { run });
+        rest = tail;
     }
 }
 
