@@ -404,12 +404,16 @@ impl RowWriter {
     /// Whether the batch is large enough to be handed on before a row of `next_bytes` bytes.
     #[inline]
     pub(crate) fn is_full(&self, next_bytes: usize) -> bool {
-        let (_, bytes) = self.builder.size();
         let rows = self.builder.len();
-        rows > 0
-            && (bytes >= self.target_bytes
-                || rows >= TARGET_BATCH_ROWS
-                || bytes.saturating_add(next_bytes) > MAX_BATCH_BYTES)
+        let reached = self.builder.size().1 >= self.target_bytes || rows >= TARGET_BATCH_ROWS;
+        rows > 0 && reached || self.must_split(next_bytes)
+    }
+
+    /// Whether a row of `next_bytes` bytes might not fit in the batch.
+    #[inline]
+    pub(crate) fn must_split(&self, next_bytes: usize) -> bool {
+        let bytes = self.builder.size().1;
+        self.builder.len() > 0 && bytes.saturating_add(next_bytes) > MAX_BATCH_BYTES
     }
 
     /// The number of rows since the last batch.

@@ -50,7 +50,6 @@ impl JsonLines {
         report: &mut IngestReport,
         sink: &mut dyn FnMut(RowBatch) -> Result<()>,
     ) -> Result<()> {
-        let valid = std::str::from_utf8(chunk).is_ok();
         let mut rest = chunk;
         while !rest.is_empty() {
             let line = match memchr::memchr(b'\n', rest) {
@@ -65,10 +64,12 @@ impl JsonLines {
             if self.writer.is_full(line.len()) {
                 sink(self.writer.take_batch())?;
             }
-            if valid {
+            // Line by line, so that the scan finds the bytes in the nearest cache.
+            if std::str::from_utf8(line).is_ok() {
                 self.line(line, report);
             } else {
-                self.line_of_bytes(line, report);
+                report.invalid_utf8 += 1;
+                self.line(String::from_utf8_lossy(line).as_bytes(), report);
             }
         }
         report.bytes += chunk.len() as u64;
@@ -81,17 +82,6 @@ impl JsonLines {
     /// What `sink` returns.
     pub(crate) fn flush(&mut self, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {
         if self.writer.len() > 0 { sink(self.writer.take_batch()) } else { Ok(()) }
-    }
-
-    /// A line of a chunk that is not UTF-8 as a whole.
-    fn line_of_bytes(&mut self, line: &[u8], report: &mut IngestReport) {
-        match std::str::from_utf8(line) {
-            Ok(_) => self.line(line, report),
-            Err(_) => {
-                report.invalid_utf8 += 1;
-                self.line(String::from_utf8_lossy(line).as_bytes(), report);
-            }
-        }
     }
 
     /// A line of valid UTF-8.
