@@ -118,8 +118,9 @@ fn sorted(sort: &Sort, mut rows: Vec<Row>) -> Vec<Row> {
     out
 }
 
-/// Distinct tuples of `by` with their number of rows: most frequent first, then by value.
-fn tuples(by: &[String], rows: &[Row]) -> Vec<(Vec<String>, u64)> {
+/// Distinct tuples of `by` with their number of rows: most frequent first, then by value, or by
+/// length and value.
+fn tuples(by: &[String], rows: &[Row], by_length: bool) -> Vec<(Vec<String>, u64)> {
     let mut counts: BTreeMap<Vec<String>, u64> = BTreeMap::new();
     for row in rows {
         *counts.entry(by.iter().map(|f| row.get(f).to_owned()).collect()).or_default() += 1;
@@ -129,6 +130,9 @@ fn tuples(by: &[String], rows: &[Row]) -> Vec<(Vec<String>, u64)> {
         b.1.cmp(&a.1).then_with(|| {
             let mut all = Ordering::Equal;
             for (x, y) in a.0.iter().zip(&b.0) {
+                if by_length {
+                    all = all.then(x.len().cmp(&y.len()));
+                }
                 all = all.then_with(|| compare(x, y)).then_with(|| x.cmp(y));
             }
             all
@@ -147,7 +151,7 @@ fn tuple_row(by: &[String], tuple: &[String]) -> Row {
 
 fn distinct(uniq: &Uniq, rows: &[Row]) -> Vec<Row> {
     let mut out = Vec::new();
-    for (tuple, hits) in tuples(&uniq.by, rows) {
+    for (tuple, hits) in tuples(&uniq.by, rows, false) {
         let mut row = tuple_row(&uniq.by, &tuple);
         if let Some(name) = &uniq.hits {
             row.set(name, &hits.to_string());
@@ -160,7 +164,9 @@ fn distinct(uniq: &Uniq, rows: &[Row]) -> Vec<Row> {
 
 fn most_frequent(top: &Top, rows: &[Row]) -> Vec<Row> {
     let mut out = Vec::new();
-    for (i, (tuple, hits)) in tuples(&top.by, rows).into_iter().enumerate() {
+    // Tuples of several values tie by the length of each value first.
+    let by_length = top.by.len() > 1;
+    for (i, (tuple, hits)) in tuples(&top.by, rows, by_length).into_iter().enumerate() {
         let mut row = tuple_row(&top.by, &tuple);
         row.set(&top.hits, &hits.to_string());
         if let Some(rank) = &top.rank {

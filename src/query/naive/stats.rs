@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::value::{Exact, compare, duration, exact, print_time, rfc3339};
+use super::value::{Exact, compare, decimal, duration, exact, print_time, rfc3339};
 use super::{Row, matches};
 use crate::query::ast::{BucketStep, FieldPattern, GroupKey, StatsFunction, StatsItem};
 
@@ -43,18 +43,69 @@ fn group_value(key: &GroupKey, row: &Row) -> String {
     let BucketStep::Number(step) = &bucket.step else {
         panic!("the naive evaluator does not know {:?}", bucket.step)
     };
-    let Some(Exact::Finite(step_value, 0)) = exact(&step.text) else {
-        panic!("a whole step: {}", step.text)
+    let Some(Exact::Finite(step, step_exponent)) = exact(&step.text) else {
+        panic!("a finite step: {}", step.text)
     };
     if let Some(time) = rfc3339(value) {
-        let step = i64::try_from(step_value).unwrap();
+        let step = i64::try_from(step).unwrap();
         return print_time(time.div_euclid(step) * step);
     }
-    let plain = duration(value).is_none();
-    match value.parse::<i128>() {
-        Ok(n) if plain => (n.div_euclid(step_value) * step_value).to_string(),
+    let down = |mantissa: i128, exponent: i32| {
+        let low = exponent.min(step_exponent);
+        let up = |m: i128, e: i32| m * 10i128.pow(e.abs_diff(low));
+        let step = up(step, step_exponent);
+        (up(mantissa, exponent).div_euclid(step) * step, low)
+    };
+    if let Some(Exact::Finite(m, e)) = decimal(value) {
+        let (floor, exponent) = down(m, e);
+        return print_decimal(floor, exponent);
+    }
+    match duration(value) {
+        Some(Exact::Finite(m, e)) => {
+            let (floor, exponent) = down(m, e);
+            print_duration(floor / 10i128.pow(exponent.unsigned_abs()))
+        }
         _ => value.to_owned(),
     }
+}
+
+/// `mantissa * 10^exponent` without needless zeros; the exponent is not positive.
+fn print_decimal(mantissa: i128, exponent: i32) -> String {
+    let scale = exponent.unsigned_abs() as usize;
+    let digits = format!("{:0>width$}", mantissa.unsigned_abs(), width = scale + 1);
+    let (int, fraction) = digits.split_at(digits.len() - scale);
+    let sign = if mantissa < 0 { "-" } else { "" };
+    let point = if fraction.trim_end_matches('0').is_empty() { "" } else { "." };
+    format!("{sign}{int}{point}{}", fraction.trim_end_matches('0'))
+}
+
+/// Nanoseconds as `1w2d3h4m5.6s`, below a second as `1ms2\u{b5}s3ns`.
+fn print_duration(nanos: i128) -> String {
+    let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
+    let second = 1_000_000_000;
+    let mut out = sign.to_owned();
+    let mut rest = nanos;
+    let units: &[(&str, u128)] = if nanos < second {
+        &[("ms", 1_000_000), ("\u{b5}s", 1_000), ("ns", 1)]
+    } else {
+        &[
+            ("w", 604_800 * second),
+            ("d", 86_400 * second),
+            ("h", 3_600 * second),
+            ("m", 60 * second),
+        ]
+    };
+    for (unit, size) in units {
+        if rest >= *size {
+            out.push_str(&format!("{}{unit}", rest / size));
+            rest %= size;
+        }
+    }
+    if rest > 0 {
+        let seconds = print_decimal(i128::try_from(rest).unwrap(), -9);
+        out.push_str(&format!("{seconds}s"));
+    }
+    if out.is_empty() { "0".to_owned() } else { out }
 }
 
 /// The fields of `row` that the patterns name; plain names also when they are absent.

@@ -60,7 +60,7 @@ pub(crate) fn number(text: &str) -> Option<f64> {
 }
 
 /// `-`, digits with `_` between them, at most one point with digits on both sides.
-fn decimal(text: &str) -> Option<Exact> {
+pub(crate) fn decimal(text: &str) -> Option<Exact> {
     let (negative, body) = match text.strip_prefix('-') {
         Some(b) => (true, b),
         None => (false, text),
