@@ -1,7 +1,7 @@
 //! Rows in, pages out: gathers the columns of a block and writes it.
 
 use super::column_buffer::ColumnBuffer;
-use super::filters::FilterMaker;
+use super::filters::{FilterMaker, facts};
 use super::header::{BlockHead, ColumnHeader, Facts, HeadRef, Home, PageRef};
 use super::index_block::ColumnDraft;
 use super::layout::{SPARSE_RAW_MAX, count32};
@@ -340,15 +340,6 @@ fn put_page(out: &mut Out<'_>, page: EncodedPage) -> Result<PageRef> {
     };
     out.put(&page.strips)?;
     Ok(PageRef { encoding: page.encoding, offset, len: out.at() - offset, head })
-}
-
-fn facts(page: &EncodedPage) -> Facts {
-    let stats = &page.stats;
-    Facts {
-        lengths: (page.encoding != Encoding::Const).then_some((stats.min_len, stats.max_len)),
-        ints: stats.int_range,
-        ..Facts::default()
-    }
 }
 
 /// A page that does not decode to what was encoded must not be written.

@@ -11,9 +11,10 @@ use super::runs::Runs;
 use super::source::{ReadContext, count};
 use super::sparse::SparseColumn;
 use crate::Result;
+use crate::codec::varint::Reader;
 use crate::codec::{Encoding, PageHead, Strip, strip_count};
 use crate::error::Malformed;
-use crate::index::{ChunkColumn, StreamChunk};
+use crate::index::{Bloom, ChunkColumn, StreamChunk};
 use crate::record::TextVec;
 
 /// A block; what is read of it is kept only by the context's cache, but for its runs.
@@ -218,6 +219,25 @@ impl<'a> BlockReader<'a> {
             done += n;
         }
         Ok(all.finish())
+    }
+
+    /// The filter of the words of a column's values; none if there is none, or if it was made by
+    /// tables that this version does not know. Stream constants are not in it.
+    pub(crate) fn filter(&self, header: &ColumnHeader) -> Result<Option<Arc<Bloom>>> {
+        let Some(at) = header.filter.as_ref().filter(|_| self.part.footer().filters_known()) else {
+            return Ok(None);
+        };
+        count(&self.cx.stats.filters, 1);
+        let bloom = self.cx.cached(self.part.footer().part_id, at.offset, || {
+            count(&self.cx.stats.filter_bytes, at.len);
+            let bytes = self.part.read_unit(self.cx, at, "a filter")?;
+            let mut r = Reader::new(&bytes);
+            let bloom = Bloom::decode(&mut r).and_then(|bloom| r.finish().map(|()| bloom));
+            let bloom = bloom.map_err(|e| self.part.malformed(at.offset, e))?;
+            let bytes = bloom.heap_bytes();
+            Ok((bloom, bytes))
+        })?;
+        Ok(Some(bloom))
     }
 
     /// The head of a page.

@@ -19,7 +19,7 @@ struct Seen<'a> {
 
 /// Watches the rows of one stream after the other.
 #[derive(Debug)]
-pub(super) struct ConstantFinder<'a> {
+pub(crate) struct ConstantFinder<'a> {
     columns: Vec<Seen<'a>>,
     stream: u32,
     rows: u64,
@@ -28,7 +28,7 @@ pub(super) struct ConstantFinder<'a> {
 }
 
 impl<'a> ConstantFinder<'a> {
-    pub(super) fn new(names: usize) -> ConstantFinder<'a> {
+    pub(crate) fn new(names: usize) -> ConstantFinder<'a> {
         ConstantFinder {
             columns: vec![Seen::default(); names],
             stream: 0,
@@ -39,7 +39,7 @@ impl<'a> ConstantFinder<'a> {
     }
 
     /// Begins the next stream.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.stream += 1;
         self.rows = 0;
         self.names.clear();
@@ -47,7 +47,7 @@ impl<'a> ConstantFinder<'a> {
 
     /// Looks at the next row.
     #[inline]
-    pub(super) fn row(&mut self, fields: impl Iterator<Item = (u32, &'a [u8])>) {
+    pub(crate) fn row(&mut self, fields: impl Iterator<Item = (u32, &'a [u8])>) {
         for (name, value) in fields {
             let Some(seen) = self.columns.get_mut(name as usize) else { continue };
             if seen.stream != self.stream {
@@ -64,7 +64,7 @@ impl<'a> ConstantFinder<'a> {
     }
 
     /// The constants of the stream, ascending by name, and how large the rest is.
-    pub(super) fn end(&mut self) -> (&[(u32, &'a [u8])], StreamSize) {
+    pub(crate) fn end(&mut self) -> (&[(u32, &'a [u8])], StreamSize) {
         self.found.clear();
         let mut largest = 0;
         for &name in &self.names {
@@ -82,7 +82,7 @@ impl<'a> ConstantFinder<'a> {
     /// Whether column `name` is a constant of the stream; to be asked after
     /// [`end`](ConstantFinder::end).
     #[inline]
-    pub(super) fn is_constant(&self, name: u32) -> bool {
+    pub(crate) fn is_constant(&self, name: u32) -> bool {
         self.rows >= CONSTANT_ROWS_MIN
             && self.columns.get(name as usize).is_some_and(|seen| seen.rows == self.rows)
     }

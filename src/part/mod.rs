@@ -15,12 +15,14 @@
 mod block_builder;
 mod block_reader;
 mod builder;
+mod cache;
 mod column_buffer;
 mod constants;
 mod filters;
 mod footer;
 mod header;
 mod index_block;
+mod inspect;
 mod layout;
 mod names;
 mod order;
@@ -33,14 +35,17 @@ mod sparse;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 pub(crate) mod tests;
+mod verify;
 mod writer;
 
 pub(crate) use block_reader::{BlockColumn, BlockReader, ColumnPage, RunConstants, SparseRef};
 pub(crate) use builder::{PartBuilder, StreamSize};
-pub(crate) use constants::CONSTANT_ROWS_MIN;
+pub(crate) use cache::UnitCache;
+pub(crate) use constants::{CONSTANT_ROWS_MIN, ConstantFinder};
 pub(crate) use footer::Footer;
 pub(crate) use header::{BlockHead, ColumnHeader, Facts, HeadRef, Home, PageRef};
 pub(crate) use index_block::{IndexBlock, MetaEntry};
+pub(crate) use inspect::{ColumnBytes, PartInspection, inspect_part};
 pub(crate) use layout::Extent;
 pub(crate) use names::Names;
 pub(crate) use reader::{ChunkRef, Expected, PartReader};
@@ -49,4 +54,5 @@ pub(crate) use runs::Runs;
 pub(crate) use sink::{ByteSink, FileSink};
 pub(crate) use source::{Cached, PartCache, PartSource, ReadContext, ReadStats};
 pub(crate) use sparse::SparseColumn;
+pub(crate) use verify::{Finding, VerifyReport, verify_part};
 pub(crate) use writer::{PartSummary, Profile, WriterOptions, write_part};

@@ -89,7 +89,9 @@ pub(super) fn order<'a>(batches: &[&'a RowBatch], day: i64) -> Order<'a> {
         .filter(|i| counts.get(*i).is_some_and(|n| *n > 0))
         .filter_map(|i| Some((interned.keys.get(i)?.text(), i)))
         .collect();
-    used.sort_unstable();
+    // Labels of odd names can have the text of other labels.
+    let labels = |i: usize| interned.keys.get(i).map(|key| key.labels());
+    used.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| labels(a.1).cmp(&labels(b.1))));
     let mut streams = Vec::with_capacity(used.len());
     let mut next = vec![0usize; counts.len()];
     let mut at = 0;

@@ -1,5 +1,6 @@
 //! All rows of a part, one after the other, a strip of each column in memory at a time.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::block_reader::{BlockReader, ColumnPage, page_of};
@@ -31,6 +32,7 @@ pub(crate) struct RowCursor<'a> {
 struct OpenStream {
     ordinal: Option<u32>,
     key: Arc<StreamKey>,
+    rows: u64,
     constants: Vec<(u32, Vec<u8>)>,
 }
 
@@ -60,7 +62,7 @@ enum Values {
     Sparse {
         column: SparseColumn,
         /// The first entry that is not before the current row.
-        next: usize,
+        next: Cell<usize>,
     },
 }
 
@@ -121,17 +123,22 @@ impl<'a> RowCursor<'a> {
         &self.stream.key
     }
 
+    /// The number of rows of the part in the current row's stream.
+    pub(crate) fn stream_rows(&self) -> u64 {
+        self.stream.rows
+    }
+
     /// The fields of the current row that are constants of its stream, ascending by number.
     pub(crate) fn constants(&self) -> &[(u32, Vec<u8>)] {
         &self.stream.constants
     }
 
     /// Appends the other fields of the current row, by part numbers of their names, ascending.
-    pub(crate) fn fields<'v>(&'v mut self, out: &mut Vec<(u32, &'v [u8])>) {
-        let Some(block) = &mut self.block else { return };
+    pub(crate) fn fields<'v>(&'v self, out: &mut Vec<(u32, &'v [u8])>) {
+        let Some(block) = &self.block else { return };
         let constants = &self.stream.constants;
-        for column in &mut block.columns {
-            let value = match &mut column.values {
+        for column in &block.columns {
+            let value = match &column.values {
                 Values::Const(value) => {
                     let covered = constants.binary_search_by_key(&column.name, |c| c.0).is_ok();
                     if covered { &[] } else { value.as_slice() }
@@ -168,7 +175,9 @@ impl<'a> OpenBlock<'a> {
             let values = match page_of(&header) {
                 ColumnPage::Absent => continue,
                 ColumnPage::Const(value) => Values::Const(value),
-                ColumnPage::Sparse(at) => Values::Sparse { column: reader.sparse(&at)?, next: 0 },
+                ColumnPage::Sparse(at) => {
+                    Values::Sparse { column: reader.sparse(&at)?, next: Cell::new(0) }
+                }
                 ColumnPage::Page(page) => {
                     let head = reader.head(&page)?;
                     match head.dictionary().filter(|_| page.encoding == Encoding::Const) {
@@ -213,12 +222,14 @@ fn text(strip: &Strip, row: usize) -> &[u8] {
     }
 }
 
-fn sparse<'v>(column: &'v SparseColumn, next: &mut usize, row: usize) -> &'v [u8] {
-    while column.rows.get(*next).is_some_and(|r| (*r as usize) < row) {
-        *next += 1;
+fn sparse<'v>(column: &'v SparseColumn, next: &Cell<usize>, row: usize) -> &'v [u8] {
+    let mut i = next.get();
+    while column.rows.get(i).is_some_and(|r| (*r as usize) < row) {
+        i += 1;
     }
-    match column.rows.get(*next) {
-        Some(r) if *r as usize == row => column.values.get(*next),
+    next.set(i);
+    match column.rows.get(i) {
+        Some(r) if *r as usize == row => column.values.get(i),
         _ => &[],
     }
 }
@@ -237,5 +248,5 @@ fn open_stream(part: &PartReader, cx: &ReadContext<'_>, ordinal: u32) -> Result<
         Ok((chunk.key(i)?, constants))
     };
     let (key, constants) = read().map_err(|e: Malformed| part.malformed(at.at.offset, e))?;
-    Ok(OpenStream { ordinal: Some(ordinal), key: Arc::new(key), constants })
+    Ok(OpenStream { ordinal: Some(ordinal), key: Arc::new(key), rows: chunk.rows(i), constants })
 }

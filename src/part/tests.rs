@@ -7,6 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::io::Disk;
 use crate::record::{RowBatch, RowBatchBuilder, StreamKey, Timestamp};
 use crate::{Error, Result};
 
@@ -132,7 +133,13 @@ proptest! {
         prop_assert_eq!(summary.rows as usize, want.len());
         prop_assert_eq!(summary.len as usize, bytes.len());
         prop_assert_eq!(read_all(&part).unwrap(), want);
+        prop_assert_eq!(findings(&part), []);
     }
+}
+
+fn findings(part: &PartReader) -> Vec<Finding> {
+    let stats = ReadStats::default();
+    verify_part(part, &ReadContext::new(&stats)).unwrap().findings
 }
 
 /// Rows of one stream after the other come back from a part of many shapes.
@@ -142,6 +149,7 @@ fn check(rows: &[Plain]) -> PartReader {
         let (bytes, _) = write(&[&batch(rows)], &options(profile));
         let reader = open(&bytes).unwrap();
         assert!(read_all(&reader).unwrap() == sorted(rows));
+        assert_eq!(findings(&reader), []);
         part = Some(reader);
     }
     part.unwrap()
@@ -159,6 +167,23 @@ fn streams_of_one_row_share_blocks_and_have_no_constants() {
         (0..3_000).map(|i| Plain::new(&format!("s{i:05}"), i, &[("k", "v"), ("i", "x")])).collect();
     let part = check(&rows);
     assert_eq!((part.footer().blocks, part.footer().streams), (1, 3_000));
+}
+
+#[test]
+fn streams_of_the_same_text_stay_apart() {
+    let odd = ("a=\"x\",b".to_owned(), b"y".to_vec());
+    let two = vec![("a".to_owned(), b"x".to_vec()), ("b".to_owned(), b"y".to_vec())];
+    let row = |labels: Vec<(String, Vec<u8>)>, time| Plain {
+        labels,
+        ..Plain::new("", time, &[("_msg", "m")])
+    };
+    let rows = [row(two.clone(), 1), row(vec![odd.clone()], 2), row(two, 3)];
+    assert_eq!(rows[0].text(), rows[1].text());
+    let part = open(&write(&[&batch(&rows)], &options(Profile::Flush)).0).unwrap();
+    let mut read = read_all(&part).unwrap();
+    read.sort_by_key(|r| r.time);
+    assert_eq!(read, rows);
+    assert_eq!((part.footer().streams, findings(&part)), (2, vec![]));
 }
 
 #[test]
@@ -296,15 +321,76 @@ fn right_or_refused(bytes: &[u8], want: &[Plain]) -> bool {
 fn every_flipped_byte_is_noticed() {
     let (mut bytes, want) = small();
     assert!(right_or_refused(&bytes, &want));
-    let mut unnoticed = 0;
+    assert_eq!(findings(&open(&bytes).unwrap()), []);
     for at in 0..bytes.len() {
         let flip = 1u8 << (at % 8);
         bytes[at] ^= flip;
-        unnoticed += usize::from(right_or_refused(&bytes, &want));
+        if right_or_refused(&bytes, &want) {
+            // Reading rows touches neither filters nor the list of inputs; verification does.
+            assert_ne!(findings(&open(&bytes).unwrap()), [], "flip at {at}");
+        }
         bytes[at] ^= flip;
     }
-    // Reading rows touches neither the filters nor the list of inputs.
-    assert!(unnoticed < 2_000, "{unnoticed} flips went unnoticed");
+}
+
+#[test]
+fn the_same_bytes_go_to_files() {
+    let (bytes, want) = small();
+    let disk = crate::io::SimDisk::new();
+    let path = std::path::Path::new("p");
+    let mut file = disk.create(path).unwrap();
+    FileSink { file: file.as_mut(), path }.append(&bytes).unwrap();
+    let mut again = Vec::new();
+    let batch = batch(&want);
+    let options = WriterOptions { block_rows: 120, ..options(Profile::Flush) };
+    write_part(&[&batch], &options, &mut again).unwrap();
+    assert!(again == bytes, "sorted rows make other bytes");
+    let facts = Expected { len: bytes.len() as u64, footer_checksum: footer_checksum(&bytes) };
+    let source = PartSource::file(disk.open_read(path).unwrap(), path.into());
+    let part = PartReader::open(source.clone(), Some(facts)).unwrap();
+    assert!(read_all(&part).unwrap() == want);
+    for wrong in [Expected { len: 1, ..facts }, Expected { footer_checksum: 1, ..facts }] {
+        let refused = PartReader::open(source.clone(), Some(wrong));
+        assert!(matches!(refused, Err(Error::Corrupted(_))));
+    }
+}
+
+fn footer_checksum(bytes: &[u8]) -> u64 {
+    open(bytes).unwrap().footer_checksum()
+}
+
+#[test]
+fn unknown_encodings_are_refused() {
+    for tag in 0..=255u8 {
+        let mut out = vec![tag, 0, 0, 0];
+        out.resize(20, 0);
+        let mut r = crate::codec::varint::Reader::new(&out);
+        let read = PageRef::read(&mut r, 0);
+        assert_eq!(read.is_ok(), crate::codec::Encoding::from_u8(tag).is_ok(), "{tag}");
+    }
+}
+
+#[test]
+fn filters_hold_every_word_and_prune_others() {
+    let rows: Vec<Plain> = (0..2_000u64)
+        .map(|i| {
+            let id = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            Plain::new("a", i as i64, &[("_msg", &format!("request {id:x} took {i} ms"))])
+        })
+        .collect();
+    let part = check(&rows);
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let index = part.index_block(&cx, 0).unwrap();
+    let block = part.block(&cx, &index, 0).unwrap();
+    let header = block.column("_msg").unwrap().header.unwrap();
+    let filter = block.filter(&header).unwrap().expect("a filter of many words");
+    let has = |word: &str| filter.may_contain(crate::index::tokenizer::word_hash(word.as_bytes()));
+    assert!(has("request") && has("1999"));
+    let absent = (0..1_000).filter(|i| has(&format!("absent{i}"))).count();
+    assert!(absent < 300, "{absent} of 1,000 absent words pass");
+    let Home::Page(page) = &header.home else { panic!("no page") };
+    assert!(header.filter.unwrap().len <= page.len / 8 + 1);
 }
 
 #[test]

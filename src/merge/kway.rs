@@ -1,0 +1,272 @@
+//! Merges the rows of parts into one part.
+
+use std::sync::Arc;
+
+use super::stream_rows::StreamRows;
+use crate::Result;
+use crate::part::{
+    ByteSink, ConstantFinder, Names, PartBuilder, PartReader, PartSummary, ReadContext, ReadStats,
+    RowCursor, StreamSize, WriterOptions,
+};
+use crate::record::StreamKey;
+
+/// A row that a merge is about to keep.
+pub(crate) struct MergeRow<'a> {
+    /// Its time.
+    pub(crate) time: i64,
+    /// Its stream.
+    pub(crate) key: &'a StreamKey,
+    /// Its fields but labels, by number in `names`; in no order.
+    pub(crate) fields: &'a [(u32, &'a [u8])],
+    /// The names.
+    pub(crate) names: &'a Names,
+}
+
+/// Says of each row whether it stays: deletes and retention.
+pub(crate) type Keep<'a> = dyn FnMut(&MergeRow<'_>) -> Result<bool> + 'a;
+
+/// What a merge did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MergeResult {
+    /// The part that was written.
+    pub(crate) summary: PartSummary,
+    /// Rows of the inputs.
+    pub(crate) rows_in: u64,
+    /// Rows that were not kept.
+    pub(crate) rows_dropped: u64,
+    /// Bytes of the inputs.
+    pub(crate) bytes_in: u64,
+}
+
+/// Writes the rows of `inputs`, which are in the order of their cuts, as one part. Memory is
+/// bounded: a strip of each column of each input, the block and the stream chunk being written.
+///
+/// # Errors
+/// `Corrupted` if an input is damaged, and the errors of reading, of `keep` and of the sink. What
+/// the sink has got is then no part.
+pub(crate) fn merge_parts(
+    inputs: &[&PartReader],
+    options: &WriterOptions,
+    keep: Option<&mut Keep<'_>>,
+    sink: &mut dyn ByteSink,
+) -> Result<MergeResult> {
+    let stats = ReadStats::default();
+    let contexts: Vec<ReadContext<'_>> = inputs.iter().map(|_| ReadContext::new(&stats)).collect();
+    let (names, maps) = join_names(inputs, &contexts)?;
+    let mut open = Vec::with_capacity(inputs.len());
+    for ((part, cx), map) in inputs.iter().zip(&contexts).zip(maps) {
+        let mut input =
+            Input { cursor: part.rows(cx), map, text: Vec::new(), ordinal: None, here: false };
+        if input.advance()? {
+            open.push(input);
+        }
+    }
+    let mut merge = Merge {
+        inputs: open,
+        builder: PartBuilder::new(options, names.clone(), sink)?,
+        names,
+        keep,
+        dropped: 0,
+        held: StreamRows::default(),
+    };
+    while merge.stream()? {}
+    Ok(MergeResult {
+        rows_dropped: merge.dropped,
+        summary: merge.builder.finish()?,
+        rows_in: inputs.iter().map(|p| p.footer().rows).sum(),
+        bytes_in: inputs.iter().map(|p| p.footer().len).sum(),
+    })
+}
+
+/// The names with values of all inputs, and for each input the numbers of its names among them.
+fn join_names(
+    inputs: &[&PartReader],
+    contexts: &[ReadContext<'_>],
+) -> Result<(Names, Vec<Vec<u32>>)> {
+    let mut all: Vec<&str> = Vec::new();
+    let mut each = Vec::with_capacity(inputs.len());
+    for (part, cx) in inputs.iter().zip(contexts) {
+        let names = part.names(cx)?;
+        all.extend((0u32..).zip(names.iter()).filter(|(id, _)| names.hits(*id) > 0).map(|n| n.1));
+        all.sort_unstable();
+        all.dedup();
+        each.push(names);
+    }
+    let joined = Names::new(all);
+    let number = |name: &str| joined.id(name).unwrap_or(u32::MAX);
+    let maps = each.iter().map(|names| names.iter().map(number).collect()).collect();
+    Ok((joined, maps))
+}
+
+/// A row of one of the inputs.
+struct Input<'a> {
+    cursor: RowCursor<'a>,
+    /// The output's numbers of the input's names.
+    map: Vec<u32>,
+    /// The text of the current row's stream.
+    text: Vec<u8>,
+    ordinal: Option<u32>,
+    /// Whether that is the stream that is being merged.
+    here: bool,
+}
+
+impl Input<'_> {
+    /// Steps to the next row; false behind the last.
+    fn advance(&mut self) -> Result<bool> {
+        if !self.cursor.advance()? {
+            return Ok(false);
+        }
+        if self.ordinal != Some(self.cursor.ordinal()) {
+            self.ordinal = Some(self.cursor.ordinal());
+            self.text = self.cursor.key().text();
+            self.here = false;
+        }
+        Ok(true)
+    }
+
+    /// The fields of the current row, constants included, by the output's numbers.
+    fn fields<'v>(&'v self, out: &mut Vec<(u32, &'v [u8])>) {
+        out.clear();
+        self.cursor.fields(out);
+        out.extend(self.cursor.constants().iter().map(|(name, value)| (*name, value.as_slice())));
+        out.iter_mut().for_each(|field| field.0 = self.number(field.0));
+    }
+
+    /// What streams are ordered by; labels of odd names can have the text of other labels.
+    fn stream(&self) -> (&[u8], &[(String, Vec<u8>)]) {
+        (&self.text, self.cursor.key().labels())
+    }
+
+    fn number(&self, name: u32) -> u32 {
+        self.map.get(name as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    /// The constant of the current row's stream under the output's number `name`.
+    fn constant(&self, name: u32) -> Option<&[u8]> {
+        let found = self.cursor.constants().iter().find(|(n, _)| self.number(*n) == name);
+        found.map(|(_, value)| value.as_slice())
+    }
+}
+
+struct Merge<'a, 'k, 'f, 'o> {
+    /// Inputs that still have rows, in the order of their cuts.
+    inputs: Vec<Input<'a>>,
+    builder: PartBuilder<'o>,
+    names: Names,
+    keep: Option<&'k mut Keep<'f>>,
+    dropped: u64,
+    held: StreamRows,
+}
+
+impl Merge<'_, '_, '_, '_> {
+    /// Writes the rows of the next stream; false if there is none.
+    fn stream(&mut self) -> Result<bool> {
+        let Some(first) = self.inputs.iter().min_by_key(|input| input.stream()) else {
+            return Ok(false);
+        };
+        let (text, key) = (first.text.clone(), Arc::clone(first.cursor.key()));
+        let mut total = 0;
+        for input in &mut self.inputs {
+            input.here = input.stream() == (&text, key.labels());
+            total += if input.here { input.cursor.stream_rows() } else { 0 };
+        }
+        self.hold(&key)?;
+        if self.held.is_empty() {
+            return Ok(true);
+        }
+        let (constants, size) = self.constants(total);
+        let is_constant =
+            |name: u32| constants.binary_search_by_key(&name, |(name, _)| *name).is_ok();
+        let given = constants.iter().map(|(name, value)| (*name, value.as_slice()));
+        self.builder.begin_stream(&key, given, size)?;
+        let mut fields = Vec::new();
+        for i in 0..self.held.len() {
+            let time = self.held.get(i, &mut fields);
+            fields.retain(|(name, _)| !is_constant(*name));
+            self.builder.row(time, &fields)?;
+        }
+        drop(fields);
+        while let Some(i) = next(&self.inputs) {
+            let Some(input) = self.inputs.get(i) else { break };
+            let mut fields = Vec::new();
+            input.fields(&mut fields);
+            let row = MergeRow {
+                time: input.cursor.time(),
+                key: &key,
+                fields: &fields,
+                names: &self.names,
+            };
+            if kept(&mut self.keep, &row)? {
+                fields.retain(|(name, _)| !is_constant(*name));
+                self.builder.row(input.cursor.time(), &fields)?;
+            } else {
+                self.dropped += 1;
+            }
+            self.step(i)?;
+        }
+        Ok(true)
+    }
+
+    /// Holds the first rows of the stream.
+    fn hold(&mut self, key: &StreamKey) -> Result<()> {
+        self.held.clear();
+        while !self.held.is_full() {
+            let Some(i) = next(&self.inputs) else { break };
+            let Some(input) = self.inputs.get(i) else { break };
+            let mut fields = Vec::new();
+            input.fields(&mut fields);
+            let time = input.cursor.time();
+            let row = MergeRow { time, key, fields: &fields, names: &self.names };
+            if kept(&mut self.keep, &row)? {
+                self.held.push(time, &fields);
+            } else {
+                self.dropped += 1;
+            }
+            self.step(i)?;
+        }
+        Ok(())
+    }
+
+    /// The constants of the stream and how large the rest will be. Exact if all its rows are
+    /// held; else what is constant in the held rows and in every input that has more of them.
+    fn constants(&self, total: u64) -> (Vec<(u32, Vec<u8>)>, StreamSize) {
+        let mut finder = ConstantFinder::new(self.names.len());
+        finder.begin();
+        let mut fields = Vec::new();
+        for i in 0..self.held.len() {
+            self.held.get(i, &mut fields);
+            finder.row(fields.iter().copied());
+        }
+        let (found, size) = finder.end();
+        let rest: Vec<&Input<'_>> = self.inputs.iter().filter(|input| input.here).collect();
+        let holds =
+            |name: u32, value: &[u8]| rest.iter().all(|input| input.constant(name) == Some(value));
+        let constants = found.iter().filter(|(name, value)| holds(*name, value));
+        let constants = constants.map(|(name, value)| (*name, value.to_vec())).collect();
+        let rows = if rest.is_empty() { size.rows } else { total.max(size.rows) };
+        let largest = size.largest.saturating_mul(rows) / size.rows.max(1);
+        (constants, StreamSize { rows, largest })
+    }
+
+    /// Steps input `i` to its next row and forgets it behind the last.
+    fn step(&mut self, i: usize) -> Result<()> {
+        let Some(input) = self.inputs.get_mut(i) else { return Ok(()) };
+        if !input.advance()? {
+            self.inputs.remove(i);
+        }
+        Ok(())
+    }
+}
+
+/// The input whose current row is the stream's next one: the earliest, of the oldest cut.
+fn next(inputs: &[Input<'_>]) -> Option<usize> {
+    let here = inputs.iter().enumerate().filter(|(_, input)| input.here);
+    here.min_by_key(|(i, input)| (input.cursor.time(), *i)).map(|(i, _)| i)
+}
+
+fn kept(keep: &mut Option<&mut Keep<'_>>, row: &MergeRow<'_>) -> Result<bool> {
+    match keep {
+        Some(keep) => keep(row),
+        None => Ok(true),
+    }
+}

@@ -1,0 +1,178 @@
+//! Merges as wholes, and the table of the policy.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Error;
+use crate::part::tests::{DAY, Plain, batch, open, options, read_all, row, sorted, write};
+use crate::part::{
+    PartReader, Profile, ReadContext, ReadStats, WriterOptions, inspect_part, verify_part,
+};
+
+fn part_of(rows: &[Plain], cuts: (u64, u64)) -> PartReader {
+    open(&write(&[&batch(rows)], &WriterOptions { cuts, ..options(Profile::Flush) }).0).unwrap()
+}
+
+fn merge_with(
+    inputs: &[&PartReader],
+    options: &WriterOptions,
+    keep: Option<&mut Keep<'_>>,
+) -> (PartReader, MergeResult) {
+    let mut bytes = Vec::new();
+    let result = merge_parts(inputs, options, keep, &mut bytes).unwrap();
+    assert_eq!(result.summary.len, bytes.len() as u64);
+    let part = open(&bytes).unwrap();
+    let stats = ReadStats::default();
+    let report = verify_part(&part, &ReadContext::new(&stats)).unwrap();
+    assert_eq!(report.findings, []);
+    (part, result)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn a_merge_has_the_rows_of_its_inputs_in_order(
+        rows in prop::collection::vec(row(), 0..150),
+        cuts in prop::collection::vec(0usize..150, 0..4),
+        block_rows in 3u32..80,
+        drop_modulo in 0i64..4,
+    ) {
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(rows.len())).collect();
+        cuts.extend([0, rows.len()]);
+        cuts.sort_unstable();
+        let parts: Vec<PartReader> = cuts
+            .windows(2)
+            .map(|w| part_of(&rows[w[0]..w[1]], (w[0] as u64, w[1] as u64)))
+            .collect();
+        let options = WriterOptions { block_rows, ..options(Profile::Merge) };
+        let inputs: Vec<&PartReader> = parts.iter().collect();
+        let (once, result) = merge_with(&inputs, &options, None);
+        let want = sorted(&rows);
+        prop_assert_eq!(&read_all(&once).unwrap(), &want);
+        prop_assert_eq!((result.rows_in, result.rows_dropped), (want.len() as u64, 0));
+        // Merged in two steps, and without some rows.
+        let (left, right) = inputs.split_at(inputs.len() / 2);
+        let mut keep = |row: &MergeRow<'_>| Ok(drop_modulo < 2 || row.time % drop_modulo != 0);
+        let (left, _) = merge_with(left, &options, None);
+        let (right, _) = merge_with(right, &options, None);
+        let (twice, _) = merge_with(&[&left, &right], &options, Some(&mut keep));
+        let mut want = want;
+        want.retain(|row| drop_modulo < 2 || row.time % drop_modulo != 0);
+        prop_assert_eq!(read_all(&twice).unwrap(), want);
+    }
+}
+
+#[test]
+fn constants_of_short_streams_are_found_by_merges() {
+    let rows: Vec<Plain> = (0..8)
+        .map(|i| Plain::new("a", i, &[("host", "h"), ("n", if i < 7 { "1" } else { "2" })]))
+        .collect();
+    let parts: Vec<PartReader> =
+        rows.chunks(2).zip(0..).map(|(rows, i)| part_of(rows, (i * 2, i * 2 + 1))).collect();
+    let (merged, _) = merge_with(&parts.iter().collect::<Vec<_>>(), &options(Profile::Merge), None);
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let chunk = merged.chunk(&cx, 0).unwrap();
+    let names = merged.names(&cx).unwrap();
+    let constants: Vec<&str> = chunk.constant_names().map(|n| names.name(n)).collect();
+    assert_eq!(constants, ["host"]);
+    assert_eq!(chunk.rows(0), 8);
+    let shown = inspect_part(&merged, &cx).unwrap().to_string();
+    assert!(shown.contains("n (") && !shown.contains("host ("), "{shown}");
+}
+
+#[test]
+fn long_streams_keep_the_constants_that_all_inputs_have() {
+    let rows = |range: std::ops::Range<i64>, b: &str| -> Vec<Plain> {
+        range.map(|i| Plain::new("a", i, &[("x", "1"), ("y", b), ("i", &i.to_string())])).collect()
+    };
+    let all = [rows(0..5_000, "p"), rows(5_000..9_000, "p"), rows(9_000..9_500, "q")];
+    let parts: Vec<PartReader> = all
+        .iter()
+        .zip(0..)
+        .map(|(rows, i)| part_of(rows, (i * 5_000, i * 5_000 + 4_999)))
+        .collect();
+    let inputs: Vec<&PartReader> = parts.iter().collect();
+    let (merged, _) = merge_with(&inputs, &options(Profile::Merge), None);
+    assert!(read_all(&merged).unwrap() == sorted(&all.concat()));
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let names = merged.names(&cx).unwrap();
+    let constants: Vec<u32> = merged.chunk(&cx, 0).unwrap().constant_names().collect();
+    assert_eq!(constants, [names.id("x").unwrap()]);
+}
+
+#[test]
+fn a_damaged_input_ends_the_merge() {
+    let rows: Vec<Plain> =
+        (0..50).map(|i| Plain::new("a", i, &[("_msg", &format!("message {i}"))])).collect();
+    let (mut bytes, _) = write(&[&batch(&rows)], &options(Profile::Flush));
+    bytes[40] ^= 1;
+    let part = open(&bytes).unwrap();
+    let result = merge_parts(&[&part], &options(Profile::Merge), None, &mut Vec::new());
+    assert!(matches!(result, Err(Error::Corrupted(c)) if c.offset < 300));
+}
+
+/// Parts of one day by length in MiB and hours, with cuts in order.
+fn metas(parts: &[(u64, i64, i64)]) -> Vec<PartMeta> {
+    let meta = |(i, (len, from, to)): (u64, &(u64, i64, i64))| PartMeta {
+        part_id: i,
+        day: DAY,
+        level: 1,
+        len: len << 20,
+        min_time: *from,
+        max_time: *to,
+        cuts: (i * 10, i * 10 + 9),
+    };
+    (0u64..).zip(parts).map(meta).collect()
+}
+
+fn planned(tasks: Vec<MergeTask>) -> Vec<Vec<u64>> {
+    tasks.into_iter().map(|t| t.parts).collect()
+}
+
+#[test]
+fn the_policy_by_table() {
+    let same = |n: usize, len: u64| vec![(len, 0, 24); n];
+    for (parts, busy, want) in [
+        (same(2, 1), vec![], vec![]),
+        (same(3, 1), vec![], vec![vec![0, 1, 2]]),
+        (same(20, 1), vec![], vec![(0..16).collect::<Vec<u64>>(), vec![16, 17, 18, 19]]),
+        ([vec![(100, 0, 24)], same(4, 1)].concat(), vec![], vec![vec![1, 2, 3, 4]]),
+        (same(7, 1), vec![3], vec![vec![0, 1, 2], vec![4, 5, 6]]),
+        (same(5, 1), vec![2], vec![]),
+        // Large parts of different hours stay apart, those of the same hours do not.
+        (vec![(80, 0, 7), (80, 8, 15), (80, 16, 23)], vec![], vec![]),
+        (vec![(80, 0, 9), (80, 5, 15), (80, 9, 23)], vec![], vec![vec![0, 1, 2]]),
+    ] {
+        assert_eq!(planned(plan(&metas(&parts), &busy)), want, "{parts:?} {busy:?}");
+    }
+    let hours = [(80, 0, 7), (80, 8, 15), (1, 16, 23), (1, 16, 23)];
+    assert_eq!(planned(plan_compaction(&metas(&hours), &[])), [vec![1, 2, 3]]);
+}
+
+#[test]
+fn a_trickle_is_rewritten_a_bounded_number_of_times() {
+    let mut parts: Vec<PartMeta> = Vec::new();
+    let (mut written, mut next_id) = (0u64, 0u64);
+    for cut in 0..3_000u64 {
+        let meta = metas(&[(1, 0, 24)])[0];
+        parts.push(PartMeta { part_id: next_id, cuts: (cut, cut), ..meta });
+        next_id += 1;
+        for task in plan(&parts, &[]) {
+            let level = task.level;
+            parts.retain(|p| !task.parts.contains(&p.part_id));
+            parts.push(PartMeta {
+                part_id: next_id,
+                level,
+                len: task.len,
+                cuts: task.cuts,
+                ..meta
+            });
+            next_id += 1;
+            written += task.len;
+        }
+    }
+    let mib = written >> 20;
+    assert!(parts.len() <= 24 && mib / 3_000 <= 8, "{} parts, {mib} MiB", parts.len());
+}
