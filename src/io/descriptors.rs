@@ -105,8 +105,8 @@ mod tests {
         let cache = DescriptorCache::new(Arc::clone(&disk), 3);
         let files: Vec<_> = (0..10u8).map(|i| cache.file(root.join(i.to_string()))).collect();
         for _ in 0..2 {
-            for (i, file) in files.iter().enumerate() {
-                assert_eq!(read_vec_at(file.as_ref(), 0, 1).unwrap(), [i as u8]);
+            for (i, file) in (0u8..).zip(&files) {
+                assert_eq!(read_vec_at(file.as_ref(), 0, 1).unwrap(), [i]);
             }
         }
         assert_eq!(cache.open.lock().files.len(), 3);

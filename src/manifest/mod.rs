@@ -8,6 +8,7 @@
 //! * `writer`: [`Manifest`], the one writer; `follow`: [`ManifestFollower`], a reader that never
 //!   writes;
 //! * `recovery`: reconciles the state with the files found, by the rule of provable removal;
+//! * `files`: lists the files of a store and carries out what recovery decided;
 //! * `names`: where files live below the root of a store.
 //!
 //! Invariants:
@@ -22,6 +23,7 @@
 //! Callers: the store and the partition. The lock of a store is its opener's business.
 
 mod edit;
+mod files;
 mod follow;
 mod load;
 mod log;
@@ -35,6 +37,7 @@ mod writer;
 pub(crate) use edit::{
     Change, ClientKey, DamageMark, Delete, Edit, Hole, PartEntry, PartFacts, RetentionMark, StoreId,
 };
+pub(crate) use files::{Listing, carry_out, list_files};
 pub(crate) use follow::{Followed, ManifestFollower};
 pub(crate) use load::{Fallback, FallbackTo, ManifestReport};
 pub(crate) use names::{

@@ -76,7 +76,8 @@ impl Manifest {
     /// A torn end is cut off and reported. When the newest manifest is damaged, what comes
     /// closest to it is written as a new generation with a [`DamageMark`], the damaged file goes
     /// to quarantine, and the report says so. After either, reservations jump, so that no id and
-    /// no sequence of a lost edit can be given out again.
+    /// no sequence of a lost edit can be given out again. The parts that the report calls unsynced
+    /// are to be synced before the first durable edit.
     ///
     /// # Errors
     /// As of reading: [`Error::NotAStore`], [`Error::Corrupted`], [`Error::Unsupported`].

@@ -34,7 +34,7 @@ pub enum Fault {
     NoSpace,
     /// An append writes half of its bytes and fails; a read gives half of the bytes asked for.
     Short,
-    /// The operation is interrupted before it did anything.
+    /// The operation is interrupted before it did anything; never twice in a row.
     Interrupted,
     /// The machine stops: this operation and all later ones fail. An append that is struck may
     /// have reached the disk whole, in part or not at all, as the crash model says.

@@ -115,6 +115,8 @@ pub(super) struct State {
     pub(super) rules: Vec<Rule>,
     pub(super) trace: Vec<Op>,
     pub(super) crashed: bool,
+    /// Whether the last operation was interrupted.
+    pub(super) interrupted: bool,
     pub(super) capacity: Option<u64>,
 }
 
@@ -135,6 +137,7 @@ impl State {
             rules: Vec::new(),
             trace: Vec::new(),
             crashed: false,
+            interrupted: false,
             capacity: None,
         }
     }
@@ -146,6 +149,7 @@ impl State {
         if self.crashed {
             return Some(Fault::Crash);
         }
+        let was_interrupted = std::mem::take(&mut self.interrupted);
         let text = path.to_string_lossy();
         let hit = self.rules.iter().position(|rule| match rule {
             Rule::Once(at, _) => *at == number,
@@ -159,6 +163,12 @@ impl State {
             self.rules.remove(hit);
         }
         self.crashed |= fault == Fault::Crash;
+        self.interrupted = fault == Fault::Interrupted;
+        if was_interrupted && self.interrupted {
+            // Whoever repeats an interrupted operation gets through.
+            self.interrupted = false;
+            return None;
+        }
         Some(fault)
     }
 
