@@ -134,6 +134,8 @@ fn hard_links_share_bytes() {
         let (a, b) = (root.join("a"), root.join("b"));
         put(disk, &a, b"x");
         disk.hard_link(&a, &b).unwrap();
+        disk.rename(&a, &b).unwrap();
+        assert_eq!(disk.list(root).unwrap().len(), 2, "names of one file do not replace it");
         disk.remove_file(&a).unwrap();
         assert_eq!(get(disk, &b), b"x");
     });
