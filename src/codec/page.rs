@@ -212,11 +212,22 @@ fn exception(exceptions: &[(u32, Vec<u8>)], row: usize) -> Option<&[u8]> {
 }
 
 /// The decimal text of `n` in `scratch`.
+#[inline]
 fn print_int(n: i64, scratch: &mut Vec<u8>) -> &[u8] {
-    use std::io::Write;
     scratch.clear();
-    // Writing to a vector cannot fail.
-    let _ = write!(scratch, "{n}");
+    let mut rest = n.unsigned_abs();
+    loop {
+        // A digit, so it fits a byte.
+        scratch.push(b'0' + (rest % 10).to_le_bytes()[0]);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if n < 0 {
+        scratch.push(b'-');
+    }
+    scratch.reverse();
     scratch
 }
 
@@ -422,6 +433,19 @@ impl PageHead {
             Params::Const(dictionary) => {
                 Ok(Strip::Codes { codes: vec![0; rows], dictionary: Arc::clone(dictionary) })
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_print_as_the_standard_does() {
+        let mut scratch = Vec::new();
+        for n in [0, 7, 10, -1, 99, -100, 1234567890, i64::MAX, i64::MIN] {
+            assert_eq!(print_int(n, &mut scratch), n.to_string().as_bytes());
         }
     }
 }
