@@ -1,8 +1,9 @@
 //! `math`: arithmetic on fields.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use super::sample::RowDice;
+use super::sample::{RowDice, roll};
 use super::{RowPipe, Sink};
 use crate::error::Result;
 use crate::query::ast::{Math, MathExpr, MathFunction, MathOp};
@@ -21,9 +22,10 @@ pub(crate) struct MathPipe {
 struct Rows<'a> {
     batch: &'a Batch,
     ctx: &'a ExecContext<'a>,
-    dice: &'a RowDice,
-    /// Makes each entry's random numbers its own.
-    seed: u64,
+    /// The number of rows before those of the batch.
+    arrived: u64,
+    /// Calls of `rand` so far.
+    calls: Cell<u64>,
 }
 
 impl MathPipe {
@@ -36,10 +38,13 @@ impl MathPipe {
 
 impl RowPipe for MathPipe {
     fn apply(&self, ctx: &ExecContext<'_>, mut batch: Batch, out: &mut Sink<'_>) -> Result<Flow> {
-        for (index, (expr, result)) in self.items.iter().enumerate() {
+        let arrived = self.dice.arrive(&batch);
+        let mut calls = Cell::new(0);
+        for (expr, result) in &self.items {
             ctx.check()?;
-            let seed = ctx.seed.wrapping_add(index as u64);
-            let values = evaluate(expr, &Rows { batch: &batch, ctx, dice: &self.dice, seed });
+            let rows = Rows { batch: &batch, ctx, arrived, calls };
+            let values = evaluate(expr, &rows);
+            calls = rows.calls;
             let column = values.into_column(batch.rows());
             batch.set_column(result.clone(), column);
         }
@@ -200,7 +205,7 @@ fn call(function: MathFunction, args: &[MathExpr], rows: &Rows<'_>) -> Values {
         return match function {
             #[expect(clippy::cast_precision_loss, reason = "math is in floats")]
             MathFunction::Now => Values::One(rows.ctx.now.as_nanos() as f64),
-            MathFunction::Rand => random(rows.dice, rows.batch, rows.seed),
+            MathFunction::Rand => random(rows),
             _ => Values::One(f64::NAN),
         };
     };
@@ -242,9 +247,12 @@ fn round_to(x: f64, nearest: f64) -> f64 {
     exact().unwrap_or_else(|| (x / nearest).round() * nearest)
 }
 
-/// Numbers in `[0, 1)`.
-fn random(dice: &RowDice, batch: &Batch, seed: u64) -> Values {
+/// Numbers in `[0, 1)`, others at each call.
+fn random(rows: &Rows<'_>) -> Values {
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     let fraction = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;
-    Values::Each(dice.roll(batch, seed).into_iter().map(fraction).collect())
+    let call = rows.calls.get();
+    rows.calls.set(call + 1);
+    let bits = roll(rows.batch, rows.arrived, rows.ctx.seed.wrapping_add(call));
+    Values::Each(bits.into_iter().map(fraction).collect())
 }

@@ -83,7 +83,7 @@ impl RowPipe for PackPipe {
 
 fn push_logfmt(out: &mut Vec<u8>, value: &[u8]) {
     if value.iter().any(|b| *b <= b' ' || matches!(b, b'"' | b'\\')) {
-        json::push_string(out, value);
+        json::push_quoted(out, value, true);
     } else {
         out.extend_from_slice(value);
     }

@@ -77,7 +77,7 @@ mod tests {
         let read = |text: &str| {
             unquote_prefix(text.as_bytes()).map(|(s, n)| (String::from_utf8(s).unwrap(), n))
         };
-        assert_eq!(read(r#""a\"b\u00e9\x41\101" tail"#), Some(("a\"b\u{e9}AA".into(), 19)));
+        assert_eq!(read(r#""a\"b\u00e9\x41\101" tail"#), Some(("a\"b\u{e9}AA".into(), 20)));
         assert_eq!(read("`raw\\`x"), Some(("raw\\".into(), 6)));
         assert_eq!(read(r"'it\'s'"), Some(("it's".into(), 7)));
         for bad in ["", "x", "\"open", "\"\\q\"", "\"a\nb\"", "\"\\'\"", "`", "\"\\ud800\""] {

@@ -20,25 +20,29 @@ pub(crate) struct RowDice {
 }
 
 impl RowDice {
-    /// A number for each row of a batch.
-    pub(crate) fn roll(&self, batch: &Batch, seed: u64) -> Vec<u64> {
-        let mix = |x: u64| {
-            let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            x ^ (x >> 31)
-        };
-        let number = |n: u64| mix(n ^ mix(seed.wrapping_add(0x9E37_79B9_7F4A_7C15)));
-        match batch.positions() {
-            Some(positions) => {
-                let place =
-                    |p: &RowPos| mix(p.time.cast_unsigned() ^ mix(p.order ^ mix(u64::from(p.sub))));
-                positions.iter().map(|p| number(place(p))).collect()
-            }
-            None => {
-                let rows = batch.rows() as u64;
-                let first = self.arrived.fetch_add(rows, Ordering::Relaxed);
-                (first..first.wrapping_add(rows)).map(|n| number(mix(n))).collect()
-            }
+    /// The number of rows that arrived before this batch; call it once for each.
+    pub(crate) fn arrive(&self, batch: &Batch) -> u64 {
+        self.arrived.fetch_add(batch.rows() as u64, Ordering::Relaxed)
+    }
+}
+
+/// A number for each row of a batch, `arrived` rows having come before it.
+pub(crate) fn roll(batch: &Batch, arrived: u64, seed: u64) -> Vec<u64> {
+    let mix = |x: u64| {
+        let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    };
+    let number = |n: u64| mix(n ^ mix(seed.wrapping_add(0x9E37_79B9_7F4A_7C15)));
+    match batch.positions() {
+        Some(positions) => {
+            let place =
+                |p: &RowPos| mix(p.time.cast_unsigned() ^ mix(p.order ^ mix(u64::from(p.sub))));
+            positions.iter().map(|p| number(place(p))).collect()
+        }
+        None => {
+            let rows = batch.rows() as u64;
+            (arrived..arrived.wrapping_add(rows)).map(|n| number(mix(n))).collect()
         }
     }
 }
@@ -61,7 +65,7 @@ impl RowPipe for SamplePipe {
         if self.one_in == 1 {
             return out(batch);
         }
-        let dice = self.dice.roll(&batch, ctx.seed);
+        let dice = roll(&batch, self.dice.arrive(&batch), ctx.seed);
         let taken = |row: usize| dice.get(row).is_some_and(|n| n.is_multiple_of(self.one_in));
         let selection = Bitmap::from_fn(batch.rows(), taken);
         pass(&batch, &selection, out)

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Collector, Sink, same_kind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::ast::Sort;
 use crate::query::batch::{Batch, MAX_BATCH_ROWS};
 use crate::query::column::{Column, push_int};
@@ -83,7 +83,14 @@ impl SortCollector {
         if self.entries.len() >= self.cut_at {
             self.cut(ctx)?;
         }
-        self.charge()
+        match self.charge() {
+            // Rows that cannot come out may make room.
+            Err(Error::MemoryLimit { .. }) if self.plan.keep.is_some() => {
+                self.cut(ctx)?;
+                self.charge()
+            }
+            charged => charged,
+        }
     }
 
     /// The rows of a batch that the bar lets through.

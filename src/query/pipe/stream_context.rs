@@ -243,8 +243,9 @@ impl<'a, 'o, 'c> Printer<'a, 'o, 'c> {
                 dashes.set_column(Arc::from(name), column.gather(&row));
             }
         }
-        if let Some(Column::Times(times)) = batch.column(TIME_FIELD).map(|c| c.gather(&row)) {
-            let after = times.iter().map(|ns| ns.saturating_add(1)).collect();
+        let pos = row.iter().filter_map(|r| batch.positions()?.get(*r as usize));
+        let after: Vec<i64> = pos.map(|p| p.time.saturating_add(1)).collect();
+        if after.len() == 1 {
             dashes.set_column(Arc::from(TIME_FIELD), Column::Times(Arc::new(after)));
         }
         dashes.set_column(Arc::from(MESSAGE_FIELD), Column::constant(b"---"));

@@ -1,6 +1,6 @@
 //! `uniq`, `top`, `field_values`: distinct tuples and how many rows have them.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -14,7 +14,7 @@ use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
 use crate::query::group::{GroupTable, Numbers};
 use crate::query::stats::sort_groups;
-use crate::record::TextVec;
+use crate::record::{TextVec, cmp_values_then_bytes};
 
 /// Counts the rows of each tuple; the most frequent come first, then the smaller in value order.
 pub(crate) struct UniqCollector {
@@ -34,6 +34,9 @@ struct Plan {
     filter: Option<String>,
     /// Whether the field `pattern` is made of the message.
     patterns: bool,
+    /// Whether ties are settled by the length of the values first: the rule of `top` over
+    /// several fields.
+    short_first: bool,
 }
 
 impl UniqCollector {
@@ -48,6 +51,7 @@ impl UniqCollector {
                 limit: limit(uniq.limit),
                 filter: None,
                 patterns: false,
+                short_first: false,
             },
             ctx,
         )
@@ -64,6 +68,7 @@ impl UniqCollector {
                 limit: limit(Some(top.limit)),
                 filter: None,
                 patterns: false,
+                short_first: top.by.len() > 1,
             },
             ctx,
         )
@@ -85,6 +90,7 @@ impl UniqCollector {
                 limit: limit(most),
                 filter: filter.map(str::to_owned),
                 patterns: false,
+                short_first: false,
             },
             ctx,
         )
@@ -103,6 +109,7 @@ impl UniqCollector {
                 limit: None,
                 filter: None,
                 patterns: true,
+                short_first: false,
             },
             ctx,
         )
@@ -112,6 +119,18 @@ impl UniqCollector {
         let groups = GroupTable::new(plan.by.len());
         let memory = ctx.reservation(plan.what);
         UniqCollector { plan: Arc::new(plan), groups, hits: Vec::new(), memory }
+    }
+
+    /// Sorts by the values of the key, of each the shorter first.
+    fn sort_short_first(&self, order: &mut [u32]) {
+        let compare = |a: u32, b: u32, i: usize| {
+            let (x, y) = (self.groups.key(a, i), self.groups.key(b, i));
+            x.len().cmp(&y.len()).then_with(|| cmp_values_then_bytes(x, y))
+        };
+        order.sort_unstable_by(|a, b| {
+            let columns = (0..self.plan.by.len()).map(|i| compare(*a, *b, i));
+            columns.fold(Ordering::Equal, Ordering::then)
+        });
     }
 
     fn charge(&mut self) -> Result<()> {
@@ -138,7 +157,11 @@ impl UniqCollector {
             let least = hits(last);
             order.retain(|g| hits(g) <= least);
         }
-        sort_groups(&mut order, &self.groups, self.plan.by.len());
+        if self.plan.short_first {
+            self.sort_short_first(&mut order);
+        } else {
+            sort_groups(&mut order, &self.groups, self.plan.by.len());
+        }
         order.sort_by_key(hits);
         order.truncate(self.plan.limit.unwrap_or(usize::MAX));
         order

@@ -11,7 +11,7 @@ use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow};
 use crate::query::fields::FieldSet;
-use crate::query::json::{Kind, Scanner};
+use crate::query::json::{Kind, Scanner, push_compact};
 
 /// Objects nested deeper than this keep their JSON text, as in ingestion.
 const MAX_FLATTEN: usize = 32;
@@ -101,8 +101,8 @@ impl RowPipe for UnpackPipe {
     }
 }
 
-/// The members of the object that begins here: nested ones under dotted names, arrays and
-/// scalars as their source text; `null` and `{}` are left out.
+/// The members of the object that begins here: nested ones under dotted names, scalars as
+/// their source text, arrays without white space; `null` and `{}` are left out.
 fn flatten(
     scanner: &mut Scanner<'_>,
     name: &mut Vec<u8>,
@@ -127,7 +127,12 @@ fn flatten(
                     name.truncate(len);
                     Some(())
                 }
-                Kind::Object | Kind::Array | Kind::Scalar => {
+                Kind::Object | Kind::Array => {
+                    push_compact(&mut value, s.value()?);
+                    found(&lossy(name), &value);
+                    Some(())
+                }
+                Kind::Scalar => {
                     found(&lossy(name), s.value()?);
                     Some(())
                 }
