@@ -66,7 +66,6 @@ impl FieldFilters {
     }
 
     /// The value is `text`.
-    #[expect(clippy::should_implement_trait, reason = "the word that everyone looks for")]
     pub fn eq(self, text: impl Into<String>) -> Filter {
         self.is(Predicate::Exact(text.into()))
     }

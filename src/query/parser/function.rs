@@ -143,10 +143,10 @@ impl Parser<'_> {
 
     /// `(query)`, and the offset of its `)`.
     pub(super) fn subquery(&mut self) -> Parsed<(Query, usize)> {
-        self.expect("(", "in front of the subquery")?;
+        self.require("(", "in front of the subquery")?;
         let query = self.query()?;
         let end = self.peek().start();
-        self.expect(")", "behind the subquery")?;
+        self.require(")", "behind the subquery")?;
         Ok((query, end))
     }
 
@@ -165,10 +165,10 @@ impl Parser<'_> {
 
     /// `(text)` or `(text*)`, and whether the star is there.
     fn text_or_prefix(&mut self) -> Parsed<(String, bool)> {
-        self.expect("(", "behind the function")?;
+        self.require("(", "behind the function")?;
         let text = if self.at("*") { String::new() } else { self.string("a value")?.text };
         let star = self.eat("*");
-        self.expect(")", "behind the value")?;
+        self.require(")", "behind the value")?;
         Ok((text, star))
     }
 
@@ -200,14 +200,14 @@ impl Parser<'_> {
     pub(super) fn bracket_pair(&mut self) -> Parsed<(bool, [Compound; 2], bool)> {
         let min_inclusive = self.eat("[");
         if !min_inclusive {
-            self.expect("(", "or `[` in front of the range")?;
+            self.require("(", "or `[` in front of the range")?;
         }
         let min = self.string("the start of the range")?;
-        self.expect(",", "between the ends of the range")?;
+        self.require(",", "between the ends of the range")?;
         let max = self.string("the end of the range")?;
         let max_inclusive = self.eat("]");
         if !max_inclusive {
-            self.expect(")", "or `]` behind the range")?;
+            self.require(")", "or `]` behind the range")?;
         }
         Ok((min_inclusive, [min, max], max_inclusive))
     }

@@ -2,7 +2,7 @@
 
 use super::super::ast::{Math, MathExpr, MathFunction, MathItem, MathOp, Number, Pipe};
 use super::super::fault::Fault;
-use super::super::lexer::{TokenKind, unquote};
+use super::super::lexer::{Token, TokenKind, unquote};
 use super::super::names;
 use super::scan::short;
 use super::{Parsed, Parser};
@@ -19,7 +19,7 @@ const LEVELS: &[&[(&str, MathOp)]] = &[
     &[("^", MathOp::Power)],
 ];
 
-impl Parser<'_> {
+impl<'q> Parser<'q> {
     pub(super) fn math(&mut self) -> Parsed<Pipe> {
         let items = self.comma_list(|p| {
             let expr = p.nested(|p| p.math_level(0))?;
@@ -58,7 +58,7 @@ impl Parser<'_> {
         let token = self.peek();
         if self.eat("(") {
             let inner = self.nested(|p| p.math_level(0))?;
-            self.expect(")", "behind the expression")?;
+            self.require(")", "behind the expression")?;
             return Ok(inner);
         }
         if self.eat("-") {
@@ -76,7 +76,11 @@ impl Parser<'_> {
             TokenKind::Word if self.is(self.peek_at(1), "(") => self.math_call(),
             TokenKind::Word => {
                 self.next();
-                Ok(constant_or_field(self.raw(token).to_owned()))
+                let text = match self.exponent(token) {
+                    Some(number) => number,
+                    None => self.raw(token),
+                };
+                Ok(constant_or_field(text.to_owned()))
             }
             TokenKind::Quoted => {
                 self.next();
@@ -85,6 +89,21 @@ impl Parser<'_> {
             }
             _ => self.unexpected("a number, a field or a function"),
         }
+    }
+
+    /// The whole of a number such as `1e-5`, whose first token was taken; takes the rest.
+    fn exponent(&mut self, first: Token) -> Option<&'q str> {
+        let mantissa = self.raw(first).strip_suffix(['e', 'E'])?;
+        let (sign, digits) = (self.peek(), self.peek_at(1));
+        let signed = self.is(sign, "-") || self.is(sign, "+");
+        let plain = mantissa.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        if !plain || !signed || sign.spaced || digits.spaced {
+            return None;
+        }
+        let number = self.text.get(first.start()..digits.end())?;
+        parse_number(number.as_bytes())?;
+        self.position += 2;
+        Some(number)
     }
 
     fn math_call(&mut self) -> Parsed<MathExpr> {

@@ -218,7 +218,7 @@ impl<'q> Parser<'q> {
     }
 
     /// Takes this symbol or word, or fails; `place` says where it was expected.
-    fn expect(&mut self, word: &str, place: &str) -> Parsed<()> {
+    fn require(&mut self, word: &str, place: &str) -> Parsed<()> {
         if self.eat(word) { Ok(()) } else { self.unexpected(&format!("`{word}` {place}")) }
     }
 

@@ -32,7 +32,7 @@ impl Parser<'_> {
                 None => fault.hint(format!("the options are {}", names::OPTIONS.join(", "))),
             });
         }
-        self.expect("=", "behind the name of the option")?;
+        self.require("=", "behind the name of the option")?;
         match self.raw(name).to_ascii_lowercase().as_str() {
             "concurrency" => options.concurrency = Some(self.count()?),
             "parallel_readers" => options.parallel_readers = Some(self.count()?),

@@ -231,7 +231,7 @@ impl Parser<'_> {
 
     fn partition(&mut self, sort: &mut Sort) -> Parsed<()> {
         self.next();
-        self.expect("by", "behind `partition`")?;
+        self.require("by", "behind `partition`")?;
         let start = self.peek().start();
         let by = self.name_list()?;
         if by.is_empty() || !sort.partition_by.is_empty() {
@@ -304,7 +304,7 @@ impl Parser<'_> {
         loop {
             let at = self.peek().start();
             if self.eat("with") {
-                self.expect("hits", "behind `with`")?;
+                self.require("hits", "behind `with`")?;
                 hits = Some(free_name("hits".to_owned(), &by));
             } else if self.eat("hits") {
                 hits = Some(free_name("hits".to_owned(), &by));
@@ -347,7 +347,7 @@ impl Parser<'_> {
             return Ok(RightSide::Query(Box::new(self.subquery()?.0)));
         }
         self.next();
-        self.expect("(", "behind `rows`")?;
+        self.require("(", "behind `rows`")?;
         let mut rows = Vec::new();
         while !self.eat(")") {
             rows.push(self.literal_row()?);
@@ -358,12 +358,12 @@ impl Parser<'_> {
 
     /// `{a="1", b:2}`
     fn literal_row(&mut self) -> Parsed<Vec<(String, String)>> {
-        self.expect("{", "in front of a row")?;
+        self.require("{", "in front of a row")?;
         let mut row: Vec<(String, String)> = Vec::new();
         while !self.eat("}") {
             let name = self.label_word(&[":"], "a field name")?.text;
             if !self.eat("=") {
-                self.expect(":", "or `=` behind the field name")?;
+                self.require(":", "or `=` behind the field name")?;
             }
             let value = self.label_word(&[], "a value")?.text;
             row.push((name, value));

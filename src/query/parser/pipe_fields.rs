@@ -66,7 +66,7 @@ impl Parser<'_> {
     }
 
     /// `from f`, else `_msg`.
-    pub(super) fn from_field(&mut self) -> Parsed<String> {
+    pub(super) fn source_field(&mut self) -> Parsed<String> {
         self.field_behind("from")
     }
 
@@ -89,7 +89,7 @@ impl Parser<'_> {
     fn field_and_result(&mut self) -> Parsed<(String, String)> {
         let field = if self.eat("(") {
             let field = self.plain_name()?;
-            self.expect(")", "behind the field")?;
+            self.require(")", "behind the field")?;
             field
         } else {
             self.plain_name()?
@@ -128,7 +128,7 @@ impl Parser<'_> {
         } else {
             self.string("a separator")?.text
         };
-        let (field, result) = self.from_and_result()?;
+        let (field, result) = self.source_and_result()?;
         Ok(Pipe::JsonArrayConcat { separator, field, result })
     }
 
@@ -138,13 +138,13 @@ impl Parser<'_> {
             return Err(fault.hint("quote it if this word is the separator"));
         }
         let separator = self.string("the separator of split")?.text;
-        let (field, result) = self.from_and_result()?;
+        let (field, result) = self.source_and_result()?;
         Ok(Pipe::Split { separator, field, result })
     }
 
     /// `[from f] [as r]`, where the result is the field itself by default.
-    fn from_and_result(&mut self) -> Parsed<(String, String)> {
-        let field = self.from_field()?;
+    fn source_and_result(&mut self) -> Parsed<(String, String)> {
+        let field = self.source_field()?;
         let result = self.result_or(&field)?;
         Ok((field, result))
     }

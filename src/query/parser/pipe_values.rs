@@ -17,7 +17,7 @@ impl Parser<'_> {
         let condition = self.optional_condition()?;
         let pattern = extract_pattern(self.string("a pattern in quotes")?)?;
         self.charge(64 * pattern.parts.len())?;
-        let field = self.from_field()?;
+        let field = self.source_field()?;
         let keep = self.keep_mode();
         Ok(Pipe::Extract(Extract { condition, pattern, field, keep }))
     }
@@ -30,7 +30,7 @@ impl Parser<'_> {
             return Err(Fault::new(word.start, "the expression has no named group")
                 .hint("write one as (?P<name>...)"));
         }
-        let field = self.from_field()?;
+        let field = self.source_field()?;
         let keep = self.keep_mode();
         Ok(Pipe::ExtractRegexp(ExtractRegexp { condition, regex, field, keep }))
     }
@@ -52,11 +52,11 @@ impl Parser<'_> {
 
     /// `("old", "new")`
     fn old_and_new(&mut self) -> Parsed<(Compound, String)> {
-        self.expect("(", "in front of the two texts")?;
+        self.require("(", "in front of the two texts")?;
         let old = self.string("the text to replace")?;
-        self.expect(",", "between the two texts")?;
+        self.require(",", "between the two texts")?;
         let new = self.string("the text to put in its place")?.text;
-        self.expect(")", "behind the two texts")?;
+        self.require(")", "behind the two texts")?;
         Ok((old, new))
     }
 

@@ -119,7 +119,7 @@ impl<'q> Parser<'q> {
         &mut self,
         mut item: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
-        self.expect("(", "in front of the list")?;
+        self.require("(", "in front of the list")?;
         let mut list = Vec::new();
         while !self.eat(")") {
             list.push(item(self)?);
@@ -214,13 +214,13 @@ impl<'q> Parser<'q> {
 
     /// `(filter)`, where nothing between the parentheses holds for every row.
     pub(super) fn condition(&mut self) -> Parsed<Filter> {
-        self.expect("(", "in front of the condition")?;
+        self.require("(", "in front of the condition")?;
         if self.eat(")") {
             return Ok(Filter::All);
         }
         let filter = self.leading_filter()?;
         self.eat(";");
-        self.expect(")", "behind the condition")?;
+        self.require(")", "behind the condition")?;
         Ok(filter)
     }
 }

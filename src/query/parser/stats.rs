@@ -251,7 +251,7 @@ impl Parser<'_> {
     }
 
     fn quantile(&mut self) -> Parsed<StatsFunction> {
-        self.expect("(", "behind `quantile`")?;
+        self.require("(", "behind `quantile`")?;
         let start = self.peek().start();
         let phi = self.number()?;
         let value = parse_number(phi.text.as_bytes());
@@ -262,7 +262,7 @@ impl Parser<'_> {
         while self.eat(",") && !self.at(")") {
             fields.push(self.field_pattern()?);
         }
-        self.expect(")", "behind the fields")?;
+        self.require(")", "behind the fields")?;
         Ok(StatsFunction::Quantile { phi, fields: or_all(fields) })
     }
 }

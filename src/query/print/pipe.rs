@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::super::ast::{
-    Facets, Filter, Join, KeepMode, MESSAGE_FIELD, PackFormat, Pipe, RenamePair, RightSide, Sort,
-    StreamContext, TIME_FIELD, Top, Uniq, Unpack, UnpackFormat,
+    Facets, Filter, Join, KeepMode, MESSAGE_FIELD, Pack, PackFormat, Pipe, RenamePair, Replace,
+    ReplaceRegexp, RightSide, Sort, StreamContext, TIME_FIELD, Top, Uniq, Unpack, UnpackFormat,
 };
 use super::stats::Quoted;
 use super::{Commas, Text, Texts};
@@ -94,23 +94,9 @@ fn write_value_pipe(f: &mut Formatter<'_>, pipe: &Pipe) -> fmt::Result {
         Pipe::Len { field, result } => {
             write!(f, "len({}){}", Text(field), As(result, MESSAGE_FIELD))
         }
-        Pipe::Pack(p) => {
-            f.write_str(match p.format {
-                PackFormat::Json => "pack_json",
-                PackFormat::Logfmt => "pack_logfmt",
-            })?;
-            write!(f, "{}{}", FieldList(&p.fields), As(&p.result, MESSAGE_FIELD))
-        }
-        Pipe::Replace(p) => {
-            let (old, new) = (Quoted(&p.old), Quoted(&p.new));
-            write!(f, "replace{} ({old}, {new})", If(&p.condition))?;
-            write!(f, "{}{}", Named("at", &p.field, MESSAGE_FIELD), Limit(p.limit))
-        }
-        Pipe::ReplaceRegexp(p) => {
-            let (old, new) = (Quoted(p.regex.as_str()), Quoted(&p.new));
-            write!(f, "replace_regexp{} ({old}, {new})", If(&p.condition))?;
-            write!(f, "{}{}", Named("at", &p.field, MESSAGE_FIELD), Limit(p.limit))
-        }
+        Pipe::Pack(p) => p.fmt(f),
+        Pipe::Replace(p) => p.fmt(f),
+        Pipe::ReplaceRegexp(p) => p.fmt(f),
         Pipe::SetStreamFields(p) => {
             write!(f, "set_stream_fields{} {}", If(&p.condition), Commas(&p.fields))
         }
@@ -129,6 +115,32 @@ fn write_value_pipe(f: &mut Formatter<'_>, pipe: &Pipe) -> fmt::Result {
         Pipe::Unroll(p) => write!(f, "unroll{} by ({})", If(&p.condition), Texts(&p.fields)),
         // The rest is written by the caller.
         _ => Ok(()),
+    }
+}
+
+impl Display for Pack {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.format {
+            PackFormat::Json => "pack_json",
+            PackFormat::Logfmt => "pack_logfmt",
+        })?;
+        write!(f, "{}{}", FieldList(&self.fields), As(&self.result, MESSAGE_FIELD))
+    }
+}
+
+impl Display for Replace {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (old, new) = (Quoted(&self.old), Quoted(&self.new));
+        write!(f, "replace{} ({old}, {new})", If(&self.condition))?;
+        write!(f, "{}{}", Named("at", &self.field, MESSAGE_FIELD), Limit(self.limit))
+    }
+}
+
+impl Display for ReplaceRegexp {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (old, new) = (Quoted(self.regex.as_str()), Quoted(&self.new));
+        write!(f, "replace_regexp{} ({old}, {new})", If(&self.condition))?;
+        write!(f, "{}{}", Named("at", &self.field, MESSAGE_FIELD), Limit(self.limit))
     }
 }
 

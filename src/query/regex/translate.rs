@@ -104,7 +104,7 @@ impl Translator<'_> {
                 _ => Ok(()),
             };
         }
-        while let Some(c) = self.rest.next() {
+        for c in self.rest.by_ref() {
             self.out.push(c);
             match c {
                 ':' | ')' => return Ok(()),
