@@ -24,4 +24,6 @@ mod sync;
 pub use error::{Corruption, Error, QueryError, Result};
 pub use ingest::{IngestOptions, IngestReport, RejectExample, RejectReason, Rejected};
 pub use options::{Durability, QueryOptions};
+pub use query::ast::{self, StatsItem};
+pub use query::{FieldFilters, Filter, Pipe, Query, Regex, field, message};
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};

@@ -1,7 +1,10 @@
 //! LAYER 5: LogsQL text -> rows.
 //!
 //! * [`ast`]: the syntax tree; everything else of this folder speaks in its terms.
-//! * [`regex`]: regular expressions of the language.
+//! * `lexer`, `parser`: text -> tree; `print`: tree -> text. Parsing what was printed gives the
+//!   same tree.
+//! * `builder`: queries made by programs.
+//! * `regex`: regular expressions of the language.
 //! * [`column`], [`batch`], [`position`]: rows on their way through a query.
 //! * [`context`]: what a running query hands to its stages.
 //! * [`filter`]: filters as trees of tests on columns.
@@ -14,25 +17,37 @@
 
 pub mod ast;
 mod batch;
+mod builder;
 mod column;
 mod context;
+mod fault;
 mod fields;
 pub(crate) mod filter;
 mod group;
 mod json;
+mod lexer;
+mod names;
 mod needed;
+mod parser;
 mod pipe;
 mod position;
+mod print;
 mod regex;
 mod stats;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+pub(crate) mod treegen;
 mod value_key;
 
 pub use ast::{Filter, Pipe, Query};
+pub use builder::{FieldFilters, field, message};
+pub(crate) use parser::parse_query;
 pub use regex::Regex;
 
 #[cfg(test)]
 mod naive;
 #[cfg(test)]
 mod testgen;
+#[cfg(test)]
+mod tests;

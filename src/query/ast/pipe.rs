@@ -407,7 +407,7 @@ pub struct Top {
     pub rank: Option<String>,
 }
 
-/// `uniq by (a, b) with hits filter sub limit N`
+/// `uniq by (a, b) with hits limit N`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uniq {
     /// The fields.

@@ -1,0 +1,40 @@
+//! Errors inside the parser, before they get the query's text.
+
+use crate::error::QueryError;
+
+/// What is wrong at a byte of the query. Small, since the parser tries alternatives.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) offset: usize,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Fault {
+    /// A fault at `offset`.
+    pub(crate) fn new(offset: usize, message: impl Into<String>) -> Fault {
+        Fault { offset, message: message.into(), hint: None }
+    }
+
+    /// The same with a suggestion.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Fault {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with its offset counted from further left.
+    pub(crate) fn shifted(mut self, by: usize) -> Fault {
+        self.offset += by;
+        self
+    }
+
+    /// The public error.
+    pub(crate) fn in_query(self, query: &str) -> QueryError {
+        QueryError {
+            query: query.to_owned(),
+            offset: self.offset,
+            message: self.message,
+            hint: self.hint,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Regular expressions in RE2 syntax, compiled once at parse time.
+//!
+//! `.` matches every character, line feeds too; `\d`, `\w`, `\s` and `\b` are ASCII; there are no
+//! back-references and no look-around. Matching takes time linear in the text.
+
+mod translate;
+
+use std::fmt;
+use std::sync::Arc;
+
+use regex_automata::meta;
+use regex_automata::util::syntax;
+
+/// Largest compiled automaton of one expression in bytes.
+const NFA_SIZE_LIMIT: usize = 2 << 20;
+
+/// Largest lazy automaton of one expression in bytes.
+const HYBRID_CACHE: usize = 1 << 20;
+
+/// Deepest nesting of one expression.
+const NEST_LIMIT: u32 = 100;
+
+/// A compiled regular expression; equal to another of the same source.
+///
+/// Cloning shares the compiled form.
+#[derive(Clone)]
+pub struct Regex {
+    source: Arc<str>,
+    compiled: Arc<meta::Regex>,
+}
+
+impl Regex {
+    /// Compiles `source` to match anywhere; an error says why it is refused.
+    pub(crate) fn new(source: &str) -> Result<Regex, String> {
+        Regex::compile(source, &translate::to_rust_syntax(source)?)
+    }
+
+    /// Compiles `source` to match whole values only.
+    pub(crate) fn anchored(source: &str) -> Result<Regex, String> {
+        let pattern = translate::to_rust_syntax(source)?;
+        Regex::compile(source, &format!("^(?:{pattern})$"))
+    }
+
+    fn compile(source: &str, pattern: &str) -> Result<Regex, String> {
+        let syntax =
+            syntax::Config::new().utf8(false).dot_matches_new_line(true).nest_limit(NEST_LIMIT);
+        let config = meta::Config::new()
+            .utf8_empty(false)
+            .nfa_size_limit(Some(NFA_SIZE_LIMIT))
+            .hybrid_cache_capacity(HYBRID_CACHE);
+        let compiled = meta::Builder::new()
+            .syntax(syntax)
+            .configure(config)
+            .build(pattern)
+            .map_err(|error| explain(&error))?;
+        Ok(Regex { source: source.into(), compiled: Arc::new(compiled) })
+    }
+
+    /// The expression as written.
+    pub fn as_str(&self) -> &str {
+        &self.source
+    }
+
+    /// The compiled form.
+    pub(crate) fn meta(&self) -> &meta::Regex {
+        &self.compiled
+    }
+
+    /// Whether the expression matches somewhere in `text`.
+    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
+        self.compiled.is_match(text)
+    }
+
+    /// The names of its groups, the whole match first.
+    pub(crate) fn group_names(&self) -> impl Iterator<Item = Option<&str>> {
+        self.compiled.group_info().pattern_names(regex_automata::PatternID::ZERO)
+    }
+
+    /// Bytes that the compiled form takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.compiled.memory_usage() + self.source.len()
+    }
+}
+
+/// The reason in one line, without the pattern, which is not quite what the user wrote.
+fn explain(error: &meta::BuildError) -> String {
+    match error.syntax_error() {
+        Some(regex_syntax::Error::Parse(error)) => error.kind().to_string(),
+        Some(regex_syntax::Error::Translate(error)) => error.kind().to_string(),
+        _ if error.size_limit().is_some() => "it is too large".to_owned(),
+        _ => "it is not supported".to_owned(),
+    }
+}
+
+impl PartialEq for Regex {
+    fn eq(&self, other: &Regex) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Eq for Regex {}
+
+impl fmt::Debug for Regex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Regex({:?})", self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests;
