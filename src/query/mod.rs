@@ -16,6 +16,7 @@ pub mod ast;
 mod batch;
 mod column;
 mod context;
+mod counters;
 mod fields;
 pub(crate) mod filter;
 mod group;
@@ -24,6 +25,7 @@ mod needed;
 mod pipe;
 mod position;
 mod regex;
+mod scan;
 mod stats;
 #[cfg(test)]
 pub(crate) mod testing;
