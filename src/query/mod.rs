@@ -17,14 +17,17 @@ mod batch;
 mod column;
 mod context;
 mod counters;
+mod exec;
 mod fields;
 pub(crate) mod filter;
 mod group;
 mod json;
 mod needed;
 mod pipe;
+mod plan;
 mod position;
 mod regex;
+mod rows;
 mod scan;
 mod stats;
 #[cfg(test)]
@@ -32,7 +35,10 @@ pub(crate) mod testing;
 mod value_key;
 
 pub use ast::{Filter, Pipe, Query};
+pub use counters::QueryStats;
+pub(crate) use exec::execute_parts;
 pub use regex::Regex;
+pub use rows::{CancelHandle, Row, Rows, write_json};
 
 #[cfg(test)]
 mod naive;

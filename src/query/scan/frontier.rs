@@ -152,6 +152,16 @@ impl<'q> Frontier<'q> {
         frontier
     }
 
+    /// Rows of the parts that may hold rows and were not opened yet.
+    pub(crate) fn rows(&self) -> u64 {
+        let items = self.items.lock();
+        let parts = items.iter().filter_map(|item| match item.what {
+            What::Part(i) => self.parts.bounds(i),
+            _ => None,
+        });
+        parts.map(|b| b.rows).sum()
+    }
+
     /// The next block to look at; `None` when no further one can hold a row.
     pub(crate) fn next(&self, cx: &ReadContext<'_>) -> Result<Option<ScanTask>> {
         let mut items = self.items.lock();

@@ -28,7 +28,7 @@ pub(crate) use bound::{Direction, TimeBound};
 pub(crate) use frontier::{Frontier, OpenPart, ScanFilter};
 pub(crate) use frontier::ScanTask;
 pub(crate) use scanner::{ScanOutput, Scanner};
-pub(crate) use streams::StreamSet;
+pub(crate) use streams::{StreamSet, visit_stream};
 
 use crate::error::Result;
 use crate::part::PartReader;

@@ -82,7 +82,8 @@ impl<'q> Scanner<'q> {
                 Direction::Oldest => i,
             };
             let source = StripSource::new(&block, strip);
-            let scan = StripScan { block: &block, source: &source, strip, part, all_streams };
+            let scan =
+                StripScan { all_streams, ..StripScan::new(&block, &source, strip, part) };
             match self.strip(&scan, &open, &mut limit)? {
                 StripRows::None => {}
                 StripRows::NoMoreInBlock => break,
@@ -128,26 +129,13 @@ impl<'q> Scanner<'q> {
         self.ctx.counters.rows_found.fetch_add(rows as u64, Relaxed);
     }
 
-    /// The names of the wanted columns that the block may have, in the order of output.
-    fn wanted_names(&self, block: &BlockScan<'_>) -> Result<Vec<Arc<str>>> {
-        let fields = &self.output.fields;
-        let mut names: Vec<Arc<str>> = fields.names().map(Arc::from).collect();
-        for prefix in fields.prefixes() {
-            let of_prefix = block.names_with_prefix(prefix)?;
-            names.extend(of_prefix.into_iter().filter(|n| fields.contains(n)));
-        }
-        names.sort_by(|a, b| (name_class(a), a).cmp(&(name_class(b), b)));
-        names.dedup();
-        Ok(names)
-    }
-
     /// All rows of the block as one batch, if no page has to be read for it.
     fn whole_block(&self, block: &BlockScan<'_>) -> Result<Option<Batch>> {
         if self.output.positions || self.bound.is_some() {
             return Ok(None);
         }
         let mut batch = Batch::new(block.reader().rows());
-        for name in self.wanted_names(block)? {
+        for name in wanted_names(&self.output.fields, block)? {
             if [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&&*name) {
                 return Ok(None);
             }
@@ -191,7 +179,7 @@ impl<'q> Scanner<'q> {
             return Ok(StripRows::None);
         }
         self.count_found(selection.count());
-        self.batch(scan, &selection).map(StripRows::Batch)
+        scan.batch(self.output, &selection).map(StripRows::Batch)
     }
 
     /// Takes runs out that no stream selector, time or bound lets through. False if the bound
@@ -228,38 +216,18 @@ impl<'q> Scanner<'q> {
         }
         Ok(true)
     }
+}
 
-    /// The wanted columns of the selected rows.
-    fn batch(&self, scan: &StripScan<'_, '_>, selection: &Bitmap) -> Result<Batch> {
-        let picked: Option<Vec<u32>> = if selection.all() {
-            None
-        } else {
-            Some(selection.iter().map(|r| u32::try_from(r).unwrap_or(u32::MAX)).collect())
-        };
-        let mut batch = Batch::new(picked.as_ref().map_or(selection.len(), Vec::len));
-        for name in self.wanted_names(scan.block)? {
-            let column = scan.source.shared(&name)?;
-            if matches!(&*column, Column::Const(value) if value.is_empty()) {
-                continue;
-            }
-            let mut column = match &picked {
-                None => Column::clone(&column),
-                Some(rows) => column.gather(rows),
-            };
-            if let (TIME_FIELD, Column::Times(times)) = (&*name, &column)
-                && self.output.time_shift != 0
-            {
-                let shift = self.output.time_shift;
-                let moved = times.iter().map(|t| t.saturating_add(shift)).collect();
-                column = Column::Times(Arc::new(moved));
-            }
-            batch.set_column(name, column);
-        }
-        if self.output.positions {
-            batch.set_positions(Some(positions(scan, selection)?));
-        }
-        Ok(batch)
+/// The names of the wanted columns that a block may have, in the order of output.
+fn wanted_names(fields: &FieldSet, block: &BlockScan<'_>) -> Result<Vec<Arc<str>>> {
+    let mut names: Vec<Arc<str>> = fields.names().map(Arc::from).collect();
+    for prefix in fields.prefixes() {
+        let of_prefix = block.names_with_prefix(prefix)?;
+        names.extend(of_prefix.into_iter().filter(|n| fields.contains(n)));
     }
+    names.sort_by(|a, b| (name_class(a), a).cmp(&(name_class(b), b)));
+    names.dedup();
+    Ok(names)
 }
 
 /// `_time`, `_stream_id`, `_stream` and `_msg` stand before all others.
@@ -294,12 +262,56 @@ fn positions(scan: &StripScan<'_, '_>, selection: &Bitmap) -> Result<Vec<RowPos>
 }
 
 /// A strip and where it is.
-struct StripScan<'s, 'a> {
+pub(super) struct StripScan<'s, 'a> {
     block: &'s BlockScan<'a>,
     source: &'s StripSource<'s, 'a>,
     strip: usize,
     part: &'s OpenPart,
     all_streams: bool,
+}
+
+impl<'s, 'a> StripScan<'s, 'a> {
+    /// A strip of a block of which all streams are selected.
+    pub(super) fn new(
+        block: &'s BlockScan<'a>,
+        source: &'s StripSource<'s, 'a>,
+        strip: usize,
+        part: &'s OpenPart,
+    ) -> StripScan<'s, 'a> {
+        StripScan { block, source, strip, part, all_streams: true }
+    }
+
+    /// The wanted columns of the selected rows.
+    pub(super) fn batch(&self, output: &ScanOutput, selection: &Bitmap) -> Result<Batch> {
+        let picked: Option<Vec<u32>> = if selection.all() {
+            None
+        } else {
+            Some(selection.iter().map(|r| u32::try_from(r).unwrap_or(u32::MAX)).collect())
+        };
+        let mut batch = Batch::new(picked.as_ref().map_or(selection.len(), Vec::len));
+        for name in wanted_names(&output.fields, self.block)? {
+            let column = self.source.shared(&name)?;
+            if matches!(&*column, Column::Const(value) if value.is_empty()) {
+                continue;
+            }
+            let mut column = match &picked {
+                None => Column::clone(&column),
+                Some(rows) => column.gather(rows),
+            };
+            if let (TIME_FIELD, Column::Times(times)) = (&*name, &column)
+                && output.time_shift != 0
+            {
+                let shift = output.time_shift;
+                let moved = times.iter().map(|t| t.saturating_add(shift)).collect();
+                column = Column::Times(Arc::new(moved));
+            }
+            batch.set_column(name, column);
+        }
+        if output.positions {
+            batch.set_positions(Some(positions(self, selection)?));
+        }
+        Ok(batch)
+    }
 }
 
 enum StripRows {

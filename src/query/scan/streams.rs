@@ -2,12 +2,22 @@
 
 
 
-use crate::codec::Bitmap;
+use super::block::{BlockScan, StripSource};
+use super::frontier::OpenPart;
+use super::scanner::{ScanOutput, StripScan};
+use super::{PartBounds, PartSet};
+use crate::codec::{Bitmap, STRIP_ROWS};
 use crate::error::{Malformed, Result};
-use crate::index::stream_table::StreamChunk;
+use crate::index::StreamChunk;
 use crate::part::{PartReader, ReadContext};
-use crate::query::ast::{LabelFilter, StreamSelector};
-use crate::query::filter::matches_label;
+use crate::query::ast::{LabelFilter, StreamSelector, TIME_FIELD};
+use crate::query::batch::Batch;
+use crate::query::column::Column;
+use crate::query::context::{Flow, TimeRange};
+use crate::query::counters::ScanCounters;
+use crate::query::fields::FieldSet;
+use crate::query::filter::{ColumnSource, matches_label};
+use crate::query::position::RowPos;
 
 /// The ordinals of the selected streams of a part.
 #[derive(Debug)]
@@ -91,6 +101,101 @@ fn retain(
                     Some(value) => answers.get(value).copied().unwrap_or(false),
                 }
             });
+        }
+    }
+    Ok(())
+}
+
+/// Hands out the rows of the stream of `hit` with times in `range`, in canonical order.
+pub(crate) fn visit_stream(
+    parts: &dyn PartSet,
+    counters: &ScanCounters,
+    hit: RowPos,
+    range: TimeRange,
+    fields: &FieldSet,
+    visit: &mut dyn FnMut(Batch) -> Result<Flow>,
+) -> Result<()> {
+    let cx = ReadContext::new(&counters.reads);
+    let text = parts.reader(hit.part as usize)?.stream_text(&cx, hit.stream)?;
+    let mut all = Vec::new();
+    for i in 0..parts.len() {
+        let overlaps = |b: &PartBounds| range.overlaps(b.min_time, b.max_time);
+        let Some(bounds) = parts.bounds(i).filter(overlaps) else { continue };
+        let reader = parts.reader(i)?;
+        let Some(ordinal) = find_stream(&reader, &cx, &text)? else { continue };
+        let number = u32::try_from(i).unwrap_or(u32::MAX);
+        let part = OpenPart { number, reader, bounds, streams: None };
+        rows_of_stream(&part, &cx, ordinal, range, fields, &mut all)?;
+    }
+    // Rows of one stream: time, then append order.
+    let all = Batch::concat(&all);
+    let positions = all.positions().unwrap_or(&[]);
+    let mut rows: Vec<u32> = (0..u32::try_from(all.rows()).unwrap_or(u32::MAX)).collect();
+    rows.sort_by_key(|&r| positions.get(r as usize).map(|p| (p.time, p.order)));
+    for chunk in rows.chunks(STRIP_ROWS) {
+        if visit(all.gather(chunk))? == Flow::Stop {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The ordinal of a stream in a part; streams are in the order of their texts.
+fn find_stream(part: &PartReader, cx: &ReadContext<'_>, text: &[u8]) -> Result<Option<u32>> {
+    let (mut low, mut high) = (0, part.footer().streams);
+    while low < high {
+        let middle = low.midpoint(high);
+        match part.stream_text(cx, middle)?.as_slice().cmp(text) {
+            std::cmp::Ordering::Equal => return Ok(Some(middle)),
+            std::cmp::Ordering::Less => low = middle + 1,
+            std::cmp::Ordering::Greater => high = middle,
+        }
+    }
+    Ok(None)
+}
+
+fn rows_of_stream(
+    part: &OpenPart,
+    cx: &ReadContext<'_>,
+    ordinal: u32,
+    range: TimeRange,
+    fields: &FieldSet,
+    out: &mut Vec<Batch>,
+) -> Result<()> {
+    let holds = |first: u32, count: u32, times: (i64, i64)| {
+        first <= ordinal && ordinal - first < count && range.overlaps(times.0, times.1)
+    };
+    for (entry, meta) in part.reader.metaindex(cx)?.iter().enumerate() {
+        if !holds(meta.first_stream, meta.streams, (meta.min_time, meta.max_time)) {
+            continue;
+        }
+        let index = part.reader.index_block(cx, entry)?;
+        for (i, head) in index.heads().enumerate() {
+            if !holds(head.first_stream, head.streams, (head.min_time, head.max_time)) {
+                continue;
+            }
+            let block = BlockScan::new(part.reader.block(cx, &index, i)?, cx);
+            for strip in 0..block.reader().strips() {
+                let source = StripSource::new(&block, strip);
+                let wanted = ordinal - head.first_stream;
+                let run = source.runs()?.iter().find(|(run, _)| *run == wanted as usize);
+                let Some((_, rows)) = run else { continue };
+                let mut selection = Bitmap::empty(source.rows());
+                selection.set_range(rows.clone());
+                let times = source.shared(TIME_FIELD)?;
+                if let Column::Times(times) = &*times {
+                    selection.retain(|row| times.get(row).is_some_and(|t| range.contains(*t)));
+                }
+                if selection.any() {
+                    let scan = StripScan::new(&block, &source, strip, part);
+                    let output = ScanOutput {
+                        fields: fields.clone(),
+                        positions: true,
+                        time_shift: 0,
+                    };
+                    out.push(scan.batch(&output, &selection)?);
+                }
+            }
         }
     }
     Ok(())
