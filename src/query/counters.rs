@@ -32,8 +32,7 @@ pub(crate) struct ScanCounters {
     pub(crate) reads: ReadStats,
 }
 
-/// How much of the store a query looked at. Of each level only what the levels above let through
-/// is counted: blocks are those of index blocks that were read.
+/// How much of the store a query looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueryStats {
@@ -45,12 +44,14 @@ pub struct QueryStats {
     pub index_blocks_total: u64,
     /// Index blocks whose headers were looked at.
     pub index_blocks_read: u64,
-    /// Blocks of those index blocks.
+    /// Blocks of all parts.
     pub blocks_total: u64,
     /// Blocks of which a page was read.
     pub blocks_read: u64,
     /// Heads of pages that were read.
     pub pages_read: u64,
+    /// Strips of all columns of all parts, those of columns with one value included.
+    pub strips_total: u64,
     /// Strips that were decoded.
     pub strips_read: u64,
     /// Rows of all parts.
@@ -68,7 +69,7 @@ pub struct QueryStats {
 }
 
 impl ScanCounters {
-    /// The counts so far.
+    /// The counts so far; the numbers of all blocks and strips are left at 0.
     pub(crate) fn snapshot(&self) -> QueryStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         QueryStats {
@@ -76,9 +77,10 @@ impl ScanCounters {
             parts_read: get(&self.parts_read),
             index_blocks_total: get(&self.index_blocks),
             index_blocks_read: get(&self.index_blocks_read),
-            blocks_total: get(&self.blocks),
+            blocks_total: 0,
             blocks_read: get(&self.reads.blocks),
             pages_read: get(&self.reads.pages),
+            strips_total: 0,
             strips_read: get(&self.reads.strips),
             rows_total: get(&self.rows),
             rows_read: get(&self.rows_scanned),
@@ -96,7 +98,7 @@ impl fmt::Display for QueryStats {
         writeln!(f, "index blocks  {} of {}", self.index_blocks_read, self.index_blocks_total)?;
         writeln!(f, "blocks        {} of {}", self.blocks_read, self.blocks_total)?;
         writeln!(f, "pages         {}", self.pages_read)?;
-        writeln!(f, "strips        {}", self.strips_read)?;
+        writeln!(f, "strips        {} of {}", self.strips_read, self.strips_total)?;
         writeln!(
             f,
             "rows          {} matched, {} filtered, {} in all",

@@ -14,7 +14,7 @@ use super::batch::Batch;
 use super::context::{
     ExecContext, Flow, QueryCounters, QueryMemory, StreamContextSource, SubqueryRunner, TimeRange,
 };
-use super::counters::ScanCounters;
+use super::counters::{QueryStats, ScanCounters};
 use super::fields::FieldSet;
 use super::filter::{CompiledFilter, TimeContext};
 use super::pipe::{Collector, RowPipe, Sink, Stage, compile_pipe, run_rows};
@@ -24,9 +24,10 @@ use super::rows::{Rows, panicked};
 use super::scan::{
     Frontier, PartSet, ScanFilter, ScanOutput, ScanTask, Scanner, TimeBound, visit_stream,
 };
+use crate::codec::STRIP_ROWS;
 use crate::error::{Error, QueryError, Result};
 use crate::options::QueryOptions;
-use crate::part::ReadContext;
+use crate::part::{PartReader, ReadContext, ReadStats};
 use crate::record::{Timestamp, Zone};
 
 /// Queries in queries in queries, at most.
@@ -70,10 +71,36 @@ pub(crate) fn execute_parts(
     })
 }
 
+/// How a query would run, one step a line.
+pub(crate) fn explain(query: &Query, options: &QueryOptions) -> String {
+    Plan::new(query, &query.options, options.optimise).explain()
+}
+
 impl Execution {
-    /// What was counted so far.
-    pub(crate) fn counters(&self) -> &ScanCounters {
-        &self.counters
+    /// What was counted so far, and how much there is in all parts.
+    pub(crate) fn stats(&self) -> QueryStats {
+        let mut stats = self.counters.snapshot();
+        let unread = ReadStats::default();
+        let cx = ReadContext::new(&unread);
+        for i in 0..self.parts.len() {
+            // A part that cannot be opened has no blocks to speak of.
+            let Ok(reader) = self.parts.reader(i) else { continue };
+            stats.blocks_total += u64::from(reader.footer().blocks);
+            stats.strips_total += count_strips(&reader, &cx).unwrap_or(0);
+        }
+        stats
+    }
+
+    /// Lets the pipe `query_stats` see what was read.
+    fn count_reads(&self) {
+        let (reads, totals) = (&self.counters.reads, &self.totals);
+        for (from, to) in [
+            (&reads.read_bytes, &totals.value_bytes),
+            (&reads.filter_bytes, &totals.filter_bytes),
+            (&reads.decoded_bytes, &totals.decoded_bytes),
+        ] {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
 
     /// Set to end the query.
@@ -95,6 +122,19 @@ impl Execution {
         let level = Level { execution: self, shared: &shared, depth: 0, settings: None };
         level.run(&self.query, out)
     }
+}
+
+/// The strips of all columns of a part, as far as its headers tell.
+fn count_strips(part: &PartReader, cx: &ReadContext<'_>) -> Result<u64> {
+    let mut strips = 0;
+    for entry in 0..part.metaindex(cx)?.len() {
+        let index = part.index_block(cx, entry)?;
+        for (i, head) in index.heads().enumerate() {
+            let columns = index.names(i).map_or(0, |names| names.len()) + 1;
+            strips += (head.rows as usize).div_ceil(STRIP_ROWS) * columns;
+        }
+    }
+    Ok(strips as u64)
 }
 
 /// What a query and its subqueries have in common.
@@ -185,6 +225,7 @@ impl Level<'_> {
         let times = TimeContext::new(&ctx, plan.time_offset);
         ctx.time_range = plan::closed_range(&query.filter, &times);
         let filter = CompiledFilter::compile_at(&plan.filter, &ctx, plan.time_offset)?;
+        execution.parts.check(filter.time_range())?;
         let stages: Result<Vec<Stage>> =
             plan.pipes.iter().map(|(pipe, needed)| compile_pipe(pipe, needed, &ctx)).collect();
         let run = Run {
@@ -277,6 +318,7 @@ impl Run<'_> {
         match collector {
             Some(collector) => {
                 let mut collector = team.collect(collector)?;
+                self.execution.count_reads();
                 self.append(&stages, &mut |batch| collector.push(self.ctx, batch))?;
                 collector.finish(self.ctx, &mut |batch| tail.push(self.ctx, batch, out))?;
                 tail.finish(self.ctx, out)
@@ -295,8 +337,8 @@ impl Run<'_> {
         for (i, stage) in stages.iter().enumerate() {
             if let Stage::Append(appendix) = stage {
                 let rest = row_pipes(stages.get(i + 1..).unwrap_or(&[]));
-                let flow =
-                    appendix.append(self.ctx, &mut |batch| run_rows(&rest, self.ctx, batch, out))?;
+                let flow = appendix
+                    .append(self.ctx, &mut |batch| run_rows(&rest, self.ctx, batch, out))?;
                 if flow == Flow::Stop {
                     break;
                 }
@@ -351,12 +393,7 @@ impl Team<'_> {
         Ok(Flow::Continue)
     }
 
-    fn scan(
-        &self,
-        scanner: &mut Scanner<'_>,
-        task: &ScanTask,
-        out: &mut Sink<'_>,
-    ) -> Result<Flow> {
+    fn scan(&self, scanner: &mut Scanner<'_>, task: &ScanTask, out: &mut Sink<'_>) -> Result<Flow> {
         let run = self.run;
         scanner.scan(task, &mut |batch| {
             run_rows(&self.pipes, run.ctx, batch, &mut |batch| {
@@ -371,8 +408,7 @@ impl Team<'_> {
     /// All rows in the collector, which has had a state per worker.
     fn collect(&self, mut first: Box<dyn Collector>) -> Result<Box<dyn Collector>> {
         let ctx = self.run.ctx;
-        let others: Vec<Box<dyn Collector>> =
-            (1..self.workers()).map(|_| first.fork()).collect();
+        let others: Vec<Box<dyn Collector>> = (1..self.workers()).map(|_| first.fork()).collect();
         if others.is_empty() {
             self.work(&mut |batch| first.push(ctx, batch))?;
             return Ok(first);

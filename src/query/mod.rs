@@ -10,7 +10,9 @@
 //! * [`json`]: JSON texts.
 //! * [`stats`]: the functions of aggregation.
 //! * [`value_key`]: values compared in the total order.
+//! * [`scan`]: from parts to the rows that pass, reading as little as possible.
 //! * [`pipe`]: what happens to rows between the scan and the caller.
+//! * [`plan`], [`exec`], [`rows`], [`counters`]: how a query runs, its answer, what it read.
 
 pub mod ast;
 mod batch;
@@ -18,6 +20,8 @@ mod column;
 mod context;
 mod counters;
 mod exec;
+#[cfg(test)]
+mod exec_tests;
 mod fields;
 pub(crate) mod filter;
 mod group;
@@ -35,10 +39,12 @@ pub(crate) mod testing;
 mod value_key;
 
 pub use ast::{Filter, Pipe, Query};
+pub(crate) use context::TimeRange;
 pub use counters::QueryStats;
-pub(crate) use exec::execute_parts;
+pub(crate) use exec::{execute_parts, explain};
 pub use regex::Regex;
 pub use rows::{CancelHandle, Row, Rows, write_json};
+pub(crate) use scan::{PartBounds, PartSet};
 
 #[cfg(test)]
 mod naive;

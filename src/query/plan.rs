@@ -11,8 +11,9 @@ use super::ast::{
     FieldPattern, Filter, Pipe, Query, QueryOptions, Sort, StatsFunction, TIME_FIELD,
 };
 use super::context::TimeRange;
-use super::fields::{FieldSet, insert_filter_fields, needed_input};
+use super::fields::FieldSet;
 use super::filter::TimeContext;
+use super::needed::needed_input;
 use super::scan::Direction;
 
 /// "The newest N" and "the oldest N" are cut short up to this N.
@@ -38,7 +39,8 @@ pub(crate) struct Plan {
 impl Plan {
     /// Plans a query whose options are already joined with those of the query around it.
     pub(crate) fn new(query: &Query, options: &QueryOptions, optimise: bool) -> Plan {
-        let mut filters: Vec<Filter> = options.global_filter.iter().map(|f| (**f).clone()).collect();
+        let mut filters: Vec<Filter> =
+            options.global_filter.iter().map(|f| (**f).clone()).collect();
         filters.push(query.filter.clone());
         let time_offset = options.time_offset.as_ref().map_or(0, |d| d.nanos);
         let mut pipes = query.pipes.as_slice();
@@ -74,7 +76,7 @@ impl Plan {
         let prefixes: Vec<String> = self.fields.prefixes().map(|p| format!("{p}*")).collect();
         // Writing to a string does not fail.
         let _ = writeln!(out, "scan");
-        let _ = writeln!(out, "  filter {}", self.filter);
+        let _ = writeln!(out, "  filter {:?}", self.filter);
         if self.time_offset != 0 {
             let _ = writeln!(out, "  time offset {} ns", self.time_offset);
         }
@@ -86,7 +88,7 @@ impl Plan {
             let _ = writeln!(out, "  with the places of rows");
         }
         for (pipe, _) in &self.pipes {
-            let _ = writeln!(out, "| {pipe}");
+            let _ = writeln!(out, "| {pipe:?}");
         }
         out
     }
@@ -242,9 +244,7 @@ pub(crate) fn has_small_answer(pipes: &[Pipe]) -> bool {
     const SMALL: u64 = 10_000;
     let small_from = pipes.iter().rposition(|pipe| match pipe {
         Pipe::Limit(n) => *n <= SMALL,
-        Pipe::Sort(sort) => {
-            sort.limit.is_some_and(|n| n <= SMALL) && sort.partition_by.is_empty()
-        }
+        Pipe::Sort(sort) => sort.limit.is_some_and(|n| n <= SMALL) && sort.partition_by.is_empty(),
         Pipe::Stats { by, .. } => by.is_empty(),
         Pipe::Top(top) => top.limit <= SMALL,
         Pipe::BlocksCount { .. } | Pipe::QueryStats => true,

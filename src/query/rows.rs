@@ -36,7 +36,10 @@ enum State {
     NotStarted,
     /// The whole answer, which is small.
     Ready(VecDeque<Batch>),
-    Running { batches: Option<Receiver<Result<Batch>>>, driver: Option<JoinHandle<()>> },
+    Running {
+        batches: Option<Receiver<Result<Batch>>>,
+        driver: Option<JoinHandle<()>>,
+    },
     Ended,
 }
 
@@ -45,9 +48,10 @@ impl Rows {
         Rows { execution: Arc::new(execution), state: State::NotStarted, current: None }
     }
 
-    /// How much of the store the query has looked at so far.
+    /// How much of the store the query has looked at so far. Reads headers of parts that the
+    /// query itself did not need, to say how much there is.
     pub fn stats(&self) -> QueryStats {
-        self.execution.counters().snapshot()
+        self.execution.stats()
     }
 
     /// Ends the query from another thread.

@@ -1,7 +1,7 @@
 //! Character classes of text filters over byte strings that are normally, but not surely, UTF-8.
 
-use crate::index::tokenizer::{word_after, word_before};
 pub(crate) use crate::index::tokenizer::{is_word_char, lower_char, lower_into as push_lower};
+use crate::index::tokenizer::{word_after, word_before};
 
 /// The first character of `text` and its length; `None` at the end or at a byte that starts no
 /// valid character.

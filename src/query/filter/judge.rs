@@ -286,9 +286,9 @@ fn longer_than_all(len: usize, page: &PageFacts<'_>) -> Verdict {
 fn may_be_one(value: &[u8], page: &PageFacts<'_>) -> Verdict {
     let (least, greatest) = (&page.least, &page.greatest);
     let len = value.len() as u64;
-    let not_an_int = page.ints.is_some_and(|(min, max)| {
-        parse_canonical_int(value).is_none_or(|n| n < min || n > max)
-    });
+    let not_an_int = page
+        .ints
+        .is_some_and(|(min, max)| parse_canonical_int(value).is_none_or(|n| n < min || n > max));
     let excluded = not_an_int
         || page.lengths.is_some_and(|(shortest, longest)| len < shortest || len > longest)
         || least.as_ref().is_some_and(|l| value < &**l)

@@ -182,28 +182,6 @@ proptest! {
     }
 }
 
-/// The meaning of a tree, leaf by leaf and row by row.
-fn naive(filter: &Filter, row: &[(&str, &str)]) -> bool {
-    let get = |name: &str| row.iter().find(|(n, _)| *n == name).map_or("", |(_, v)| v);
-    match filter {
-        Filter::All => true,
-        Filter::And(all) => all.iter().all(|f| naive(f, row)),
-        Filter::Or(any) => any.iter().any(|f| naive(f, row)),
-        Filter::Not(inner) => !naive(inner, row),
-        Filter::Field { field: pattern, predicate } => {
-            let compiled = compile(&field("x", predicate.clone()));
-            let test = value_test(&compiled);
-            match pattern {
-                FieldPattern::Name(name) => test(get(name).as_bytes()),
-                FieldPattern::Prefix(prefix) => row.iter().any(|(n, v)| {
-                    n.starts_with(prefix.as_str()) && !v.is_empty() && test(v.as_bytes())
-                }),
-            }
-        }
-        other => panic!("{other:?}"),
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -221,8 +199,13 @@ proptest! {
         }
         let expected: Vec<usize> = (0..rows.len())
             .filter(|&i| {
-                let r = &rows[i];
-                naive(&filter, &[("a", &r.0), ("b", &r.1), ("ab", &r.2)])
+                let mut row = crate::query::naive::Row::default();
+                for (name, value) in
+                    ["a", "b", "ab"].iter().zip([&rows[i].0, &rows[i].1, &rows[i].2])
+                {
+                    row.set(name, value);
+                }
+                crate::query::naive::matches(&filter, &row, 0)
             })
             .collect();
         prop_assert_eq!(selected(&compiled, &batch, &Bitmap::full(rows.len())), expected);

@@ -9,8 +9,9 @@ use crate::error::Result;
 use crate::part::{
     BlockColumn, BlockReader, ColumnPage, PageRef, ReadContext, RunConstants, SparseColumn,
 };
-use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
+use crate::query::ast::{MESSAGE_FIELD, STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
 use crate::query::column::Column;
+use crate::query::fields::FieldSet;
 use crate::query::filter::{ColumnRef, ColumnSource};
 use crate::record::TextVec;
 
@@ -21,6 +22,7 @@ pub(crate) struct BlockScan<'a> {
     columns: RefCell<Vec<(Arc<str>, Arc<ScanColumn>)>>,
     stream_texts: OnceCell<Arc<TextVec>>,
     stream_ids: OnceCell<Arc<TextVec>>,
+    output: OnceCell<Vec<Arc<str>>>,
 }
 
 /// A column of a block with the parts of it that strips share.
@@ -43,6 +45,7 @@ impl<'a> BlockScan<'a> {
             columns: RefCell::default(),
             stream_texts: OnceCell::new(),
             stream_ids: OnceCell::new(),
+            output: OnceCell::new(),
         }
     }
 
@@ -134,6 +137,22 @@ impl<'a> BlockScan<'a> {
         ids.dedup();
         out.extend(ids.into_iter().map(|id| Arc::from(names.name(id))));
         Ok(out)
+    }
+
+    /// The names of the wanted fields that the block may have, in the order of output. Asked for
+    /// with the same fields each time.
+    pub(crate) fn output_names(&self, fields: &FieldSet) -> Result<&[Arc<str>]> {
+        let names = get_or_try(&self.output, || {
+            let mut names: Vec<Arc<str>> = fields.names().map(Arc::from).collect();
+            for prefix in fields.prefixes() {
+                let of_prefix = self.names_with_prefix(prefix)?;
+                names.extend(of_prefix.into_iter().filter(|n| fields.contains(n)));
+            }
+            names.sort_by(|a, b| (name_class(a), a).cmp(&(name_class(b), b)));
+            names.dedup();
+            Ok(names)
+        })?;
+        Ok(names)
     }
 
     /// The rows of strip `i`.
@@ -334,6 +353,17 @@ impl ColumnSource for StripSource<'_, '_> {
 
     fn names_with_prefix(&self, prefix: &str) -> Result<Vec<Arc<str>>> {
         self.block.names_with_prefix(prefix)
+    }
+}
+
+/// `_time`, `_stream_id`, `_stream` and `_msg` stand before all others.
+fn name_class(name: &str) -> u8 {
+    match name {
+        TIME_FIELD => 0,
+        STREAM_ID_FIELD => 1,
+        STREAM_FIELD => 2,
+        MESSAGE_FIELD => 3,
+        _ => 4,
     }
 }
 

@@ -128,14 +128,8 @@ impl<'q> Frontier<'q> {
         counters: &'q ScanCounters,
     ) -> Frontier<'q> {
         let direction = bound.map_or(Direction::Newest, TimeBound::direction);
-        let frontier = Frontier {
-            parts,
-            filter,
-            bound,
-            counters,
-            direction,
-            items: Mutex::default(),
-        };
+        let frontier =
+            Frontier { parts, filter, bound, counters, direction, items: Mutex::default() };
         let mut items = frontier.items.lock();
         if !filter.filter.is_none() {
             for i in 0..parts.len() {

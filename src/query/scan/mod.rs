@@ -18,6 +18,8 @@ mod frontier;
 mod scanner;
 mod streams;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::fmt::Debug;
@@ -25,13 +27,14 @@ use std::sync::Arc;
 
 pub(crate) use block::{BlockScan, StripSource};
 pub(crate) use bound::{Direction, TimeBound};
-pub(crate) use frontier::{Frontier, OpenPart, ScanFilter};
 pub(crate) use frontier::ScanTask;
+pub(crate) use frontier::{Frontier, OpenPart, ScanFilter};
 pub(crate) use scanner::{ScanOutput, Scanner};
 pub(crate) use streams::{StreamSet, visit_stream};
 
 use crate::error::Result;
 use crate::part::PartReader;
+use crate::query::context::TimeRange;
 
 /// What is known of a part without opening it.
 #[derive(Debug, Clone, Copy)]
@@ -61,4 +64,13 @@ pub(crate) trait PartSet: Send + Sync + Debug {
     /// # Errors
     /// Those of opening it.
     fn reader(&self, i: usize) -> Result<Arc<PartReader>>;
+
+    /// Whether all rows of a range of time are there.
+    ///
+    /// # Errors
+    /// [`Error::Corrupted`](crate::Error::Corrupted) if some are known to be lost.
+    fn check(&self, range: TimeRange) -> Result<()> {
+        let _ = range;
+        Ok(())
+    }
 }

@@ -10,7 +10,7 @@ use super::frontier::{OpenPart, ScanFilter, ScanTask};
 use crate::codec::Bitmap;
 use crate::error::Result;
 use crate::part::{ColumnPage, ReadContext, RunConstants};
-use crate::query::ast::{MESSAGE_FIELD, STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
+use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
 use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow};
@@ -74,6 +74,7 @@ impl<'q> Scanner<'q> {
             return out(batch);
         }
         self.counters.blocks_scanned.fetch_add(1, Relaxed);
+        self.ctx.counters.blocks.fetch_add(1, Relaxed);
         let strips = block.reader().strips();
         let mut limit = BlockLimit::default();
         for i in 0..strips {
@@ -82,8 +83,7 @@ impl<'q> Scanner<'q> {
                 Direction::Oldest => i,
             };
             let source = StripSource::new(&block, strip);
-            let scan =
-                StripScan { all_streams, ..StripScan::new(&block, &source, strip, part) };
+            let scan = StripScan { all_streams, ..StripScan::new(&block, &source, strip, part) };
             match self.strip(&scan, &open, &mut limit)? {
                 StripRows::None => {}
                 StripRows::NoMoreInBlock => break,
@@ -135,18 +135,18 @@ impl<'q> Scanner<'q> {
             return Ok(None);
         }
         let mut batch = Batch::new(block.reader().rows());
-        for name in wanted_names(&self.output.fields, block)? {
-            if [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&&*name) {
+        for name in block.output_names(&self.output.fields)? {
+            if [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&&**name) {
                 return Ok(None);
             }
-            let column = block.column(&name)?;
+            let column = block.column(name)?;
             let value: &[u8] = match (&column.column.constants, &column.column.page) {
                 (RunConstants::Every(value), _) => value,
                 (RunConstants::None, ColumnPage::Const(value)) => value,
                 (RunConstants::None, ColumnPage::Absent) => continue,
                 _ => return Ok(None),
             };
-            batch.set_column(name, Column::constant(value));
+            batch.set_column(name.clone(), Column::constant(value));
         }
         Ok(Some(batch))
     }
@@ -167,6 +167,7 @@ impl<'q> Scanner<'q> {
             return Ok(StripRows::None);
         }
         self.counters.rows_scanned.fetch_add(selection.count() as u64, Relaxed);
+        self.ctx.counters.rows.fetch_add(selection.count() as u64, Relaxed);
         if let Some(bound) = self.bound {
             let times = scan.source.shared(TIME_FIELD)?;
             if let Column::Times(times) = &*times {
@@ -203,41 +204,16 @@ impl<'q> Scanner<'q> {
         }
         let runs = scan.block.reader().runs()?;
         for (run, rows) in scan.source.runs()? {
-            let ordinal =
-                head.first_stream.saturating_add(u32::try_from(*run).unwrap_or(u32::MAX));
+            let ordinal = head.first_stream.saturating_add(u32::try_from(*run).unwrap_or(u32::MAX));
             let wanted = scan.part.streams.as_ref().is_none_or(|s| s.contains(ordinal));
             let (min, max) = runs.times(*run).unwrap_or((head.min_time, head.max_time));
-            let excluded = self
-                .bound
-                .is_some_and(|b| b.excludes_rank(b.direction().best(min, max)));
+            let excluded =
+                self.bound.is_some_and(|b| b.excludes_rank(b.direction().best(min, max)));
             if !wanted || excluded || !self.filter.range.overlaps(min, max) {
                 selection.clear_range(rows.clone());
             }
         }
         Ok(true)
-    }
-}
-
-/// The names of the wanted columns that a block may have, in the order of output.
-fn wanted_names(fields: &FieldSet, block: &BlockScan<'_>) -> Result<Vec<Arc<str>>> {
-    let mut names: Vec<Arc<str>> = fields.names().map(Arc::from).collect();
-    for prefix in fields.prefixes() {
-        let of_prefix = block.names_with_prefix(prefix)?;
-        names.extend(of_prefix.into_iter().filter(|n| fields.contains(n)));
-    }
-    names.sort_by(|a, b| (name_class(a), a).cmp(&(name_class(b), b)));
-    names.dedup();
-    Ok(names)
-}
-
-/// `_time`, `_stream_id`, `_stream` and `_msg` stand before all others.
-fn name_class(name: &str) -> u8 {
-    match name {
-        TIME_FIELD => 0,
-        STREAM_ID_FIELD => 1,
-        STREAM_FIELD => 2,
-        MESSAGE_FIELD => 3,
-        _ => 4,
     }
 }
 
@@ -289,8 +265,8 @@ impl<'s, 'a> StripScan<'s, 'a> {
             Some(selection.iter().map(|r| u32::try_from(r).unwrap_or(u32::MAX)).collect())
         };
         let mut batch = Batch::new(picked.as_ref().map_or(selection.len(), Vec::len));
-        for name in wanted_names(&output.fields, self.block)? {
-            let column = self.source.shared(&name)?;
+        for name in self.block.output_names(&output.fields)? {
+            let column = self.source.shared(name)?;
             if matches!(&*column, Column::Const(value) if value.is_empty()) {
                 continue;
             }
@@ -298,14 +274,14 @@ impl<'s, 'a> StripScan<'s, 'a> {
                 None => Column::clone(&column),
                 Some(rows) => column.gather(rows),
             };
-            if let (TIME_FIELD, Column::Times(times)) = (&*name, &column)
+            if let (TIME_FIELD, Column::Times(times)) = (&**name, &column)
                 && output.time_shift != 0
             {
                 let shift = output.time_shift;
                 let moved = times.iter().map(|t| t.saturating_add(shift)).collect();
                 column = Column::Times(Arc::new(moved));
             }
-            batch.set_column(name, column);
+            batch.set_column(name.clone(), column);
         }
         if output.positions {
             batch.set_positions(Some(positions(self, selection)?));

@@ -1,7 +1,5 @@
 //! Which streams of a part a query selects.
 
-
-
 use super::block::{BlockScan, StripSource};
 use super::frontier::OpenPart;
 use super::scanner::{ScanOutput, StripScan};
@@ -188,11 +186,8 @@ fn rows_of_stream(
                 }
                 if selection.any() {
                     let scan = StripScan::new(&block, &source, strip, part);
-                    let output = ScanOutput {
-                        fields: fields.clone(),
-                        positions: true,
-                        time_shift: 0,
-                    };
+                    let output =
+                        ScanOutput { fields: fields.clone(), positions: true, time_shift: 0 };
                     out.push(scan.batch(&output, &selection)?);
                 }
             }

@@ -6,68 +6,17 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use proptest::prelude::*;
 
+use super::testing::{any_filter, any_rows};
 use super::*;
 use crate::part::{Profile, ReadContext};
-use crate::query::ast::{
-    CompareOp, Filter, LabelFilter, LabelOp, Predicate, StreamSelector, TimeFilter, TimeForm,
-    TimePoint,
-};
+use crate::query::ast::{Filter, Predicate};
 use crate::query::batch::Batch;
 use crate::query::context::Flow;
 use crate::query::counters::ScanCounters;
 use crate::query::fields::FieldSet;
 use crate::query::filter::CompiledFilter;
-use crate::query::filter::testing::{field, filter_tree, log_value};
+use crate::query::filter::testing::field;
 use crate::query::testing::{TestParts, TestRow, test_context};
-
-/// Rows of a few streams with ties, constants, rare fields and numbers.
-fn rows(max: usize) -> impl Strategy<Value = Vec<TestRow>> {
-    let row = (
-        prop::sample::select(vec!["x", "y", ""]),
-        prop::sample::select(vec!["h1", "h2"]),
-        0i64..40,
-        log_value(),
-        prop::sample::select(vec!["1", "2", "07", ""]),
-        prop::option::weighted(0.1, log_value()),
-    );
-    prop::collection::vec(row, 1..max).prop_map(|rows| {
-        let row = |(a, host, time, b, n, ab): (_, &str, i64, String, &str, Option<String>)| TestRow {
-            time: time * 1_000_000_000,
-            labels: vec![("a", str::to_owned(a)), ("host", host.to_owned())],
-            fields: vec![
-                ("b", b),
-                ("n", n.to_owned()),
-                ("ab", ab.unwrap_or_default()),
-                ("of_host", format!("c-{host}")),
-                ("same", "s t".to_owned()),
-            ],
-        };
-        rows.into_iter().map(row).collect()
-    })
-}
-
-fn filter() -> impl Strategy<Value = Filter> {
-    let selector = prop_oneof![
-        prop::sample::select(vec!["x", "z", ""]).prop_map(|v| LabelOp::Equal(v.to_owned())),
-        prop::sample::select(vec!["x", ""]).prop_map(|v| LabelOp::NotEqual(v.to_owned())),
-    ];
-    let stream = (prop::sample::select(vec!["a", "host", "b"]), selector).prop_map(|(label, op)| {
-        let filter = LabelFilter { label: label.to_owned(), op };
-        Filter::Stream(StreamSelector { alternatives: vec![vec![filter]] })
-    });
-    let op = prop::sample::select(vec![CompareOp::Less, CompareOp::GreaterOrEqual]);
-    let time = (op, 0i64..40).prop_map(|(op, s)| {
-        let point = TimePoint::Text(format!("1970-01-01T00:00:{s:02}Z"));
-        Filter::Time(TimeFilter { form: TimeForm::Compare { op, point }, offset: None })
-    });
-    let names = &["a", "b", "ab", "n", "host", "of_host", "same", "_stream", "missing"];
-    let any = prop_oneof![2 => filter_tree(names), 1 => stream, 1 => time];
-    prop_oneof![
-        any.clone(),
-        prop::collection::vec(any.clone(), 1..4).prop_map(Filter::And),
-        prop::collection::vec(any, 1..3).prop_map(Filter::Or),
-    ]
-}
 
 /// A row of an answer: its order and its fields.
 type Out = (u64, BTreeMap<String, String>);
@@ -125,8 +74,8 @@ proptest! {
 
     #[test]
     fn gives_the_rows_that_pass_and_all_of_their_fields(
-        rows in rows(60),
-        filter in filter(),
+        rows in any_rows(60),
+        filter in any_filter(),
         cuts in prop::collection::vec(1usize..30, 1..4),
         block_rows in prop::sample::select(vec![1u32, 3, 8, 65_536]),
         profile in prop::sample::select(vec![Profile::Buffer, Profile::Flush, Profile::Merge]),
@@ -154,8 +103,8 @@ proptest! {
 
     #[test]
     fn the_best_rows_by_time_come_through(
-        rows in rows(60),
-        filter in filter(),
+        rows in any_rows(60),
+        filter in any_filter(),
         cuts in prop::collection::vec(1usize..30, 1..4),
         block_rows in prop::sample::select(vec![1u32, 3, 8, 65_536]),
         limit in 0usize..8,
@@ -206,14 +155,8 @@ fn strips_of_one_block_are_told_apart() {
 
     // Only the last of three strips is needed for the newest rows.
     let (counters, bound) = (ScanCounters::default(), TimeBound::new(Direction::Newest, 10));
-    let newest = scan(
-        &parts,
-        &Filter::All,
-        true,
-        &FieldSet::of(["_time", "n"]),
-        Some(&bound),
-        &counters,
-    );
+    let newest =
+        scan(&parts, &Filter::All, true, &FieldSet::of(["_time", "n"]), Some(&bound), &counters);
     assert!(newest.iter().any(|(_, r)| r["n"] == "4999") && newest.len() < 2_048);
     assert_eq!(counters.reads.strips.load(Relaxed), 2, "one strip of times, one of n");
 
