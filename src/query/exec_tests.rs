@@ -10,7 +10,7 @@ use super::ast::{
     SortKey, StatsFunction, StatsItem, Uniq,
 };
 use super::exec::execute_parts;
-use super::filter::testing::field;
+use super::filter::testing::{field, filter_tree};
 use super::naive;
 use super::rows::Rows;
 use super::scan::testing::{any_filter, any_rows};
@@ -80,7 +80,7 @@ fn pipe() -> impl Strategy<Value = Pipe> {
             .prop_map(|(desc, limit, offset)| sort("_time", desc, limit, offset)),
         prop::sample::select(vec![vec![], vec!["a"], vec!["host", "n"], vec!["of_host"]])
             .prop_map(stats),
-        any_filter().prop_map(Pipe::Filter),
+        filter_tree(&["a", "b", "n", "hits", "_stream", "missing"]).prop_map(Pipe::Filter),
         Just(Pipe::Fields(vec![name("_time"), name("a"), name("b"), name("n")])),
         Just(Pipe::Delete(vec![name("b")])),
         Just(Pipe::Uniq(Uniq { by: vec!["a".to_owned()], hits: None, limit: None })),

@@ -127,7 +127,10 @@ pub(crate) fn common_predicate() -> impl Strategy<Value = Predicate> {
     prop_oneof![
         Just(Predicate::Any),
         needle().prop_map(Predicate::Phrase),
-        needle().prop_map(Predicate::Prefix),
+        needle().prop_map(|p| match p.is_empty() {
+            true => Predicate::Any,
+            false => Predicate::Prefix(p),
+        }),
         needle().prop_map(Predicate::Substring),
         needle().prop_map(Predicate::PhraseFold),
         needle().prop_map(Predicate::PrefixFold),

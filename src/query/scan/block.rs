@@ -2,6 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::codec::{PageHead, STRIP_ROWS, Strip};
@@ -19,7 +20,7 @@ use crate::record::TextVec;
 pub(crate) struct BlockScan<'a> {
     reader: BlockReader<'a>,
     cx: &'a ReadContext<'a>,
-    columns: RefCell<Vec<(Arc<str>, Arc<ScanColumn>)>>,
+    columns: RefCell<Vec<(Arc<str>, Rc<ScanColumn>)>>,
     stream_texts: OnceCell<Arc<TextVec>>,
     stream_ids: OnceCell<Arc<TextVec>>,
     output: OnceCell<Vec<Arc<str>>>,
@@ -55,11 +56,11 @@ impl<'a> BlockScan<'a> {
     }
 
     /// Where the values of a field come from; not for `_time`, `_stream` and `_stream_id`.
-    pub(crate) fn column(&self, name: &str) -> Result<Arc<ScanColumn>> {
+    pub(crate) fn column(&self, name: &str) -> Result<Rc<ScanColumn>> {
         if let Some((_, known)) = self.columns.borrow().iter().find(|(n, _)| &**n == name) {
             return Ok(known.clone());
         }
-        let column = Arc::new(ScanColumn {
+        let column = Rc::new(ScanColumn {
             column: self.reader.column(name)?,
             head: OnceCell::new(),
             sparse: OnceCell::new(),
