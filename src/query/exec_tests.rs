@@ -168,6 +168,32 @@ fn absent_values_read_no_strip() {
 }
 
 #[test]
+fn absent_words_read_no_message() {
+    let mut state = 7u64;
+    let mut word = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("w{}x", (state >> 33) % 300)
+    };
+    let row = |i: i64| TestRow {
+        time: i,
+        labels: vec![("app", "web".to_owned())],
+        fields: vec![("_msg", (0..8).map(|_| word()).collect::<Vec<_>>().join(" "))],
+    };
+    let rows: Vec<TestRow> = (0..5_000).map(row).collect();
+    let parts = Arc::new(TestParts::write(&rows, &[5_000], 65_536, Profile::Flush));
+    let phrase = |text: &str| field("_msg", Predicate::Phrase(text.to_owned()));
+    let strips = |filter: Filter| {
+        let mut rows = execute(&parts, &query(filter, Vec::new()), &QueryOptions::new());
+        let found = rows.by_ref().count();
+        (found, rows.stats().strips_read)
+    };
+    assert_eq!(strips(phrase("zebra")), (0, 0));
+    assert_eq!(strips(phrase("w7x zebra")), (0, 0));
+    assert!(strips(Filter::Or(vec![phrase("zebra"), phrase("w7x")])).0 > 0);
+    assert_eq!(strips(Filter::Not(Box::new(phrase("zebra")))).0, 5_000);
+}
+
+#[test]
 fn a_dropped_query_ends_and_a_cancelled_one_fails() {
     let parts = Arc::new(TestParts::write(&many_rows(60_000), &[3_000], 500, Profile::Buffer));
     let all = query(Filter::All, Vec::new());

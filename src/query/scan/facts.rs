@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::block::{BlockScan, ScanColumn};
 use crate::codec::Encoding;
 use crate::error::Result;
+use crate::index::tokenizer::{Bounds, needle_words};
 use crate::part::{ColumnHeader, ColumnPage, RunConstants};
 use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
 use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts};
@@ -114,7 +115,23 @@ impl BlockFacts for Facts<'_, '_> {
         self.block.names_with_prefix(prefix).map(Some)
     }
 
-    fn may_hold(&self, _name: &str, _text: &[u8], _bounds: (bool, bool)) -> Result<bool> {
-        Ok(true)
+    fn may_hold(&self, name: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool> {
+        if self.depth.get() != Depth::Filters {
+            return Ok(true);
+        }
+        let column = self.block.column(name)?;
+        let Some(header) = &column.column.header else { return Ok(true) };
+        // A text with a boundary on the right only begins with a separator.
+        let bounds = match bounds {
+            (_, true) => Bounds::Both,
+            (true, false) => Bounds::Start,
+            (false, false) => Bounds::Neither,
+        };
+        let words = needle_words(text, bounds);
+        if words.is_empty() {
+            return Ok(true);
+        }
+        let filter = self.block.reader().filter(header)?;
+        Ok(filter.is_none_or(|f| f.may_contain_all(&words)))
     }
 }
