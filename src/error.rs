@@ -72,6 +72,11 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A bug of this crate that was kept from the host program.
+    Internal {
+        /// What happened.
+        what: &'static str,
+    },
 }
 
 /// Where bytes differ from what was written, and how it was noticed.
@@ -154,6 +159,7 @@ impl fmt::Display for Error {
             Error::NotAStore { path } => {
                 write!(f, "{} holds no store", path.display())
             }
+            Error::Internal { what } => write!(f, "internal error: {what}"),
         }
     }
 }

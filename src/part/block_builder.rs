@@ -181,6 +181,7 @@ impl BlockBuilder {
         first_row: u64,
     ) -> Result<Written> {
         self.end_run();
+        self.runs.drop_empty();
         let (rows, offset) = (self.rows(), out.at());
         self.active.sort_unstable();
         let sparse = self.sparse_columns();

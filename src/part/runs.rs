@@ -123,6 +123,11 @@ impl RunsBuilder {
         self.runs.push((0, i64::MAX, i64::MIN));
     }
 
+    /// Forgets the run begun last if it has no row: its first one goes to the next block.
+    pub(crate) fn drop_empty(&mut self) {
+        self.runs.pop_if(|(rows, _, _)| *rows == 0);
+    }
+
     /// Counts a row of the run begun last.
     #[inline]
     pub(crate) fn row(&mut self, time: i64) {

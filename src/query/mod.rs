@@ -13,7 +13,9 @@
 //! * [`json`]: JSON texts.
 //! * [`stats`]: the functions of aggregation.
 //! * [`value_key`]: values compared in the total order.
+//! * [`scan`]: from parts to the rows that pass, reading as little as possible.
 //! * [`pipe`]: what happens to rows between the scan and the caller.
+//! * [`plan`], [`exec`], [`rows`], [`counters`]: how a query runs, its answer, what it read.
 
 pub mod ast;
 mod batch;
@@ -21,6 +23,10 @@ mod builder;
 mod column;
 mod context;
 mod fault;
+mod counters;
+mod exec;
+#[cfg(test)]
+mod exec_tests;
 mod fields;
 pub(crate) mod filter;
 mod group;
@@ -30,9 +36,12 @@ mod names;
 mod needed;
 mod parser;
 mod pipe;
+mod plan;
 mod position;
 mod print;
 mod regex;
+mod rows;
+mod scan;
 mod stats;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -43,7 +52,12 @@ mod value_key;
 pub use ast::{Filter, Pipe, Query};
 pub use builder::{FieldFilters, field, message};
 pub(crate) use parser::parse_query;
+pub(crate) use context::TimeRange;
+pub use counters::QueryStats;
+pub(crate) use exec::{execute_parts, explain};
 pub use regex::Regex;
+pub use rows::{CancelHandle, Row, Rows, write_json};
+pub(crate) use scan::{PartBounds, PartSet};
 
 #[cfg(test)]
 mod naive;

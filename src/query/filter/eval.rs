@@ -99,6 +99,24 @@ impl CompiledFilter {
     }
 }
 
+impl CompiledFilter {
+    /// As [`eval_with`](CompiledFilter::eval_with), with only those of the parts that all have
+    /// to pass that `open` names.
+    pub(crate) fn eval_parts(
+        &self,
+        open: &[usize],
+        source: &dyn ColumnSource,
+        selection: &mut Bitmap,
+        scratch: &mut FilterScratch,
+    ) -> Result<()> {
+        let mut eval = Eval { filter: self, source, scratch };
+        for part in open.iter().filter_map(|&i| self.parts().get(i)) {
+            eval.node(part, selection)?;
+        }
+        Ok(())
+    }
+}
+
 struct Eval<'a> {
     filter: &'a CompiledFilter,
     source: &'a dyn ColumnSource,

@@ -7,7 +7,7 @@ use super::predicate::ValuePredicate;
 use super::{CompiledFilter, FieldTest, Node};
 use crate::error::Result;
 use crate::query::context::TimeRange;
-use crate::record::TextVec;
+use crate::record::{TextVec, parse_canonical_int};
 
 /// What is known about the rows of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub(crate) struct PageFacts<'a> {
     pub(crate) numbers: Option<(f64, f64)>,
     /// Whether all non-empty values read as numbers.
     pub(crate) all_numbers: bool,
+    /// Least and greatest value, if all non-empty values are canonical integers.
+    pub(crate) ints: Option<(i64, i64)>,
     /// Lengths in bytes of the shortest and the longest non-empty value.
     pub(crate) lengths: Option<(u64, u64)>,
     /// The bytewise least non-empty value, or something less.
@@ -91,15 +93,34 @@ impl CompiledFilter {
         judge(&self.root, facts)
     }
 
+    /// Judges the parts of the filter that all have to pass, those of `open`, and leaves in
+    /// `open` the ones that have to be evaluated row by row.
+    pub(crate) fn judge_parts(
+        &self,
+        open: &mut Vec<usize>,
+        facts: &dyn BlockFacts,
+    ) -> Result<Verdict> {
+        let parts = self.parts();
+        let mut left = Vec::with_capacity(open.len());
+        for &i in open.iter() {
+            let Some(part) = parts.get(i) else { continue };
+            match judge(part, facts)? {
+                Verdict::None => return Ok(Verdict::None),
+                Verdict::All => {}
+                Verdict::Maybe => left.push(i),
+            }
+        }
+        *open = left;
+        Ok(if open.is_empty() { Verdict::All } else { Verdict::Maybe })
+    }
+
     /// The times that a row must have to pass: what the filters of `_time` that every row has to
     /// pass have in common.
     pub(crate) fn time_range(&self) -> TimeRange {
-        let nodes: &[Node] = match &self.root {
-            Node::And(all) => all,
-            Node::Const(false) => return TimeRange::NONE,
-            one => std::slice::from_ref(one),
-        };
-        let range = nodes.iter().fold(TimeRange::ALL, |range, node| match node {
+        if self.is_none() {
+            return TimeRange::NONE;
+        }
+        let range = self.parts().iter().fold(TimeRange::ALL, |range, node| match node {
             Node::Time(r) => range.intersect(*r),
             _ => range,
         });
@@ -265,7 +286,11 @@ fn longer_than_all(len: usize, page: &PageFacts<'_>) -> Verdict {
 fn may_be_one(value: &[u8], page: &PageFacts<'_>) -> Verdict {
     let (least, greatest) = (&page.least, &page.greatest);
     let len = value.len() as u64;
-    let excluded = page.lengths.is_some_and(|(shortest, longest)| len < shortest || len > longest)
+    let not_an_int = page
+        .ints
+        .is_some_and(|(min, max)| parse_canonical_int(value).is_none_or(|n| n < min || n > max));
+    let excluded = not_an_int
+        || page.lengths.is_some_and(|(shortest, longest)| len < shortest || len > longest)
         || least.as_ref().is_some_and(|l| value < &**l)
         || greatest.as_ref().is_some_and(|g| value > &**g);
     if excluded { Verdict::None } else { Verdict::Maybe }

@@ -25,7 +25,7 @@ mod predicate;
 mod set;
 mod stream;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -38,6 +38,7 @@ pub(crate) use eval::{ColumnRef, ColumnSource, FilterScratch};
 pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
 pub(crate) use needs::Needs;
 pub(crate) use predicate::ValuePredicate;
+pub(crate) use stream::matches_label;
 pub(crate) use time::TimeContext;
 
 use crate::query::ast::{DayRange, FieldOp, StreamSelector, WeekRange};
@@ -115,13 +116,25 @@ impl CompiledFilter {
         matches!(self.root, Node::Const(false))
     }
 
-    /// The stream selectors that every row has to pass.
-    pub(crate) fn stream_selectors(&self) -> Vec<&StreamSelector> {
-        let nodes: &[Node] = match &self.root {
+    /// The parts that all have to pass.
+    fn parts(&self) -> &[Node] {
+        match &self.root {
             Node::And(all) => all,
             one => std::slice::from_ref(one),
-        };
-        nodes.iter().filter_map(Node::as_selector).collect()
+        }
+    }
+
+    /// The number of parts that all have to pass.
+    pub(crate) fn part_count(&self) -> usize {
+        self.parts().len()
+    }
+
+    /// The stream selectors that every row has to pass, and the rest of the filter.
+    pub(crate) fn split_selectors(self) -> (Vec<StreamSelector>, CompiledFilter) {
+        let selectors: Vec<StreamSelector> =
+            self.parts().iter().filter_map(Node::as_selector).cloned().collect();
+        let rest = self.parts().iter().filter(|n| n.as_selector().is_none()).cloned().collect();
+        (selectors, CompiledFilter { root: Node::and(rest), ..self })
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 
 use super::judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
-use super::testing::{adversarial_text, log_value};
+use super::testing::{field, filter_tree, log_value, predicate};
 use super::*;
 use crate::codec::Bitmap;
 use crate::error::Result;
@@ -24,74 +24,6 @@ use crate::record::{TextVec, Timestamp, parse_canonical_int, parse_number};
 
 fn compile(filter: &Filter) -> CompiledFilter {
     test_context(|ctx| CompiledFilter::compile(filter, ctx)).unwrap()
-}
-
-/// A needle: a text of its own or a piece of a value.
-fn needle() -> impl Strategy<Value = String> {
-    prop_oneof![adversarial_text(), log_value()]
-}
-
-fn needles() -> impl Strategy<Value = Vec<String>> {
-    prop::collection::vec(needle(), 0..9)
-}
-
-fn op() -> impl Strategy<Value = CompareOp> {
-    use CompareOp::*;
-    prop::sample::select(vec![Greater, GreaterOrEqual, Less, LessOrEqual])
-}
-
-fn bound() -> impl Strategy<Value = RangeBound> {
-    let text =
-        prop::sample::select(vec!["-inf", "-3", "0", "1", "12", "1000", "1h", "10KB", "inf"]);
-    (text, any::<bool>()).prop_map(|(text, inclusive)| RangeBound {
-        value: Number { text: text.to_owned() },
-        inclusive,
-    })
-}
-
-fn pattern() -> impl Strategy<Value = MatchPattern> {
-    let part = prop_oneof![
-        "[ab:. ]{1,2}".prop_map(MatchPart::Literal),
-        Just(MatchPart::Number),
-        Just(MatchPart::Ip4),
-        Just(MatchPart::Word),
-    ];
-    let anchor = prop::sample::select(vec![
-        MatchAnchor::Anywhere,
-        MatchAnchor::Full,
-        MatchAnchor::Start,
-        MatchAnchor::End,
-    ]);
-    (prop::collection::vec(part, 0..3), anchor).prop_map(|(parts, anchor)| MatchPattern {
-        source: String::new(),
-        anchor,
-        parts,
-    })
-}
-
-fn predicate() -> impl Strategy<Value = Predicate> {
-    prop_oneof![
-        Just(Predicate::Any),
-        needle().prop_map(Predicate::Phrase),
-        needle().prop_map(Predicate::Prefix),
-        needle().prop_map(Predicate::Substring),
-        needle().prop_map(Predicate::PhraseFold),
-        needle().prop_map(Predicate::PrefixFold),
-        needle().prop_map(Predicate::Exact),
-        needle().prop_map(Predicate::ExactPrefix),
-        needles().prop_map(|v| Predicate::In(ValueSet::List(v))),
-        needles().prop_map(|v| Predicate::ContainsAll(ValueSet::List(v))),
-        needles().prop_map(|v| Predicate::ContainsAny(ValueSet::List(v))),
-        needles().prop_map(Predicate::Sequence),
-        (op(), needle()).prop_map(|(op, value)| Predicate::Compare { op, value }),
-        (bound(), bound()).prop_map(|(min, max)| Predicate::Range { min, max }),
-        (needle(), needle()).prop_map(|(min, max)| Predicate::StringRange { min, max }),
-        (0u64..6, 0u64..9).prop_map(|(min, max)| Predicate::LenRange { min, max }),
-        Just(Predicate::Ipv4Range { min: 0x0a00_0000, max: 0x0aff_ffff }),
-        Just(Predicate::Ipv6Range { min: 1, max: 1 << 127 }),
-        pattern().prop_map(Predicate::PatternMatch),
-        needles().prop_map(Predicate::JsonArrayContainsAny),
-    ]
 }
 
 /// All forms that a column of these values can have.
@@ -128,10 +60,6 @@ fn forms(values: &[String]) -> Vec<Column> {
     out
 }
 
-fn field(name: &str, predicate: Predicate) -> Filter {
-    Filter::Field { field: FieldPattern::Name(name.to_owned()), predicate }
-}
-
 /// The predicate of a filter on one field, as judged value by value.
 fn value_test(filter: &CompiledFilter) -> impl Fn(&[u8]) -> bool + '_ {
     |value| match &filter.root {
@@ -152,6 +80,12 @@ struct Facts {
     values: Vec<String>,
     dictionary: bool,
     filter: bool,
+}
+
+fn ints(present: &[&[u8]]) -> Option<(i64, i64)> {
+    let all: Option<Vec<i64>> = present.iter().map(|v| parse_canonical_int(v)).collect();
+    let all = all?;
+    Some((*all.iter().min()?, *all.iter().max()?))
 }
 
 impl BlockFacts for Facts {
@@ -175,6 +109,7 @@ impl BlockFacts for Facts {
                 may_be_empty: present.len() < self.values.len(),
                 numbers: low.zip(high),
                 all_numbers: numbers.len() == present.len(),
+                ints: ints(&present),
                 lengths: lengths.clone().min().zip(lengths.max()),
                 least: present.iter().min().map(|v| Cow::Borrowed(*v)),
                 greatest: present.iter().max().map(|v| Cow::Borrowed(*v)),
@@ -247,54 +182,12 @@ proptest! {
     }
 }
 
-/// A tree over the fields `a`, `b` and `ab`, and what it means for a row.
-fn tree() -> impl Strategy<Value = Filter> {
-    let name = prop::sample::select(vec!["a", "b", "ab", "c"]);
-    let leaf = prop_oneof![
-        6 => (name, predicate()).prop_map(|(n, p)| field(n, p)),
-        1 => predicate().prop_map(|predicate| Filter::Field {
-            field: FieldPattern::Prefix("a".to_owned()),
-            predicate,
-        }),
-        1 => Just(Filter::All),
-    ];
-    leaf.prop_recursive(4, 16, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::And),
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::Or),
-            inner.prop_map(|f| Filter::Not(Box::new(f))),
-        ]
-    })
-}
-
-/// The meaning of a tree, leaf by leaf and row by row.
-fn naive(filter: &Filter, row: &[(&str, &str)]) -> bool {
-    let get = |name: &str| row.iter().find(|(n, _)| *n == name).map_or("", |(_, v)| v);
-    match filter {
-        Filter::All => true,
-        Filter::And(all) => all.iter().all(|f| naive(f, row)),
-        Filter::Or(any) => any.iter().any(|f| naive(f, row)),
-        Filter::Not(inner) => !naive(inner, row),
-        Filter::Field { field: pattern, predicate } => {
-            let compiled = compile(&field("x", predicate.clone()));
-            let test = value_test(&compiled);
-            match pattern {
-                FieldPattern::Name(name) => test(get(name).as_bytes()),
-                FieldPattern::Prefix(prefix) => row.iter().any(|(n, v)| {
-                    n.starts_with(prefix.as_str()) && !v.is_empty() && test(v.as_bytes())
-                }),
-            }
-        }
-        other => panic!("{other:?}"),
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn trees_mean_what_they_mean_for_each_row(
-        filter in tree(),
+        filter in filter_tree(&["a", "b", "ab", "c"]),
         rows in prop::collection::vec((log_value(), log_value(), log_value()), 1..9),
     ) {
         let compiled = compile(&filter);
@@ -306,8 +199,13 @@ proptest! {
         }
         let expected: Vec<usize> = (0..rows.len())
             .filter(|&i| {
-                let r = &rows[i];
-                naive(&filter, &[("a", &r.0), ("b", &r.1), ("ab", &r.2)])
+                let mut row = crate::query::naive::Row::default();
+                for (name, value) in
+                    ["a", "b", "ab"].iter().zip([&rows[i].0, &rows[i].1, &rows[i].2])
+                {
+                    row.set(name, value);
+                }
+                crate::query::naive::matches(&filter, &row, 0)
             })
             .collect();
         prop_assert_eq!(selected(&compiled, &batch, &Bitmap::full(rows.len())), expected);

@@ -1,0 +1,523 @@
+//! Runs queries: plan, workers, pipes, subqueries.
+//!
+//! The parallel phase is the scan with the pipes that work row by row, up to and including the
+//! first pipe that collects rows, which has a state per worker. What follows is serial.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crossbeam::channel::bounded;
+
+use super::ast::{Query, QueryOptions as Settings};
+use super::batch::Batch;
+use super::context::{
+    ExecContext, Flow, QueryCounters, QueryMemory, StreamContextSource, SubqueryRunner, TimeRange,
+};
+use super::counters::{QueryStats, ScanCounters};
+use super::fields::FieldSet;
+use super::filter::{CompiledFilter, TimeContext};
+use super::pipe::{Collector, RowPipe, Sink, Stage, compile_pipe, run_rows};
+use super::plan::{self, Plan};
+use super::position::{RowPos, StreamTexts};
+use super::rows::{Rows, panicked};
+use super::scan::{
+    Frontier, PartSet, ScanFilter, ScanOutput, ScanTask, Scanner, TimeBound, visit_stream,
+};
+use crate::codec::STRIP_ROWS;
+use crate::error::{Error, QueryError, Result};
+use crate::options::QueryOptions;
+use crate::part::{PartReader, ReadContext, ReadStats};
+use crate::record::{Timestamp, Zone};
+
+/// Queries in queries in queries, at most.
+const MAX_DEPTH: usize = 16;
+
+/// Rows for which one more worker is worth its start.
+const ROWS_PER_WORKER: u64 = 65_536;
+
+/// The most workers of a query.
+const MAX_WORKERS: usize = 64;
+
+/// A query with all that it needs to run; runs once.
+#[derive(Debug)]
+pub(crate) struct Execution {
+    query: Query,
+    parts: Arc<dyn PartSet>,
+    options: QueryOptions,
+    now: Timestamp,
+    zone: Zone,
+    cancelled: Arc<AtomicBool>,
+    counters: ScanCounters,
+    totals: QueryCounters,
+}
+
+/// Begins a query over `parts`; `now` is what relative times mean unless the options say it.
+pub(crate) fn execute_parts(
+    query: &Query,
+    parts: Arc<dyn PartSet>,
+    options: &QueryOptions,
+    now: Timestamp,
+) -> Rows {
+    Rows::new(Execution {
+        query: query.clone(),
+        parts,
+        options: options.clone(),
+        now: options.now.unwrap_or(now),
+        zone: Zone::UTC,
+        cancelled: Arc::new(AtomicBool::new(false)),
+        counters: ScanCounters::default(),
+        totals: QueryCounters::default(),
+    })
+}
+
+/// How a query would run, one step a line.
+pub(crate) fn explain(query: &Query, options: &QueryOptions) -> String {
+    Plan::new(query, &query.options, options.optimise).explain()
+}
+
+impl Execution {
+    /// What was counted so far, and how much there is in all parts.
+    pub(crate) fn stats(&self) -> QueryStats {
+        let mut stats = self.counters.snapshot();
+        let unread = ReadStats::default();
+        let cx = ReadContext::new(&unread);
+        for i in 0..self.parts.len() {
+            // A part that cannot be opened has no blocks to speak of.
+            let Ok(reader) = self.parts.reader(i) else { continue };
+            stats.blocks_total += u64::from(reader.footer().blocks);
+            stats.strips_total += count_strips(&reader, &cx).unwrap_or(0);
+        }
+        stats
+    }
+
+    /// Lets the pipe `query_stats` see what was read.
+    fn count_reads(&self) {
+        let (reads, totals) = (&self.counters.reads, &self.totals);
+        for (from, to) in [
+            (&reads.read_bytes, &totals.value_bytes),
+            (&reads.filter_bytes, &totals.filter_bytes),
+            (&reads.decoded_bytes, &totals.decoded_bytes),
+        ] {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Set to end the query.
+    pub(crate) fn cancelled(&self) -> &Arc<AtomicBool> {
+        &self.cancelled
+    }
+
+    /// Whether the answer is surely small.
+    pub(crate) fn has_small_answer(&self) -> bool {
+        plan::has_small_answer(&self.query.pipes)
+    }
+
+    /// Runs the query and hands its rows to `out`.
+    pub(crate) fn run(&self, out: &mut Sink<'_>) -> Result<()> {
+        let shared = Shared {
+            memory: QueryMemory::new(self.options.memory_limit_bytes),
+            deadline: self.options.deadline.and_then(|d| Instant::now().checked_add(d)),
+        };
+        let level = Level { execution: self, shared: &shared, depth: 0, settings: None };
+        level.run(&self.query, out)
+    }
+}
+
+/// The strips of all columns of a part, as far as its headers tell.
+fn count_strips(part: &PartReader, cx: &ReadContext<'_>) -> Result<u64> {
+    let mut strips = 0;
+    for entry in 0..part.metaindex(cx)?.len() {
+        let index = part.index_block(cx, entry)?;
+        for (i, head) in index.heads().enumerate() {
+            let columns = index.names(i).map_or(0, |names| names.len()) + 1;
+            strips += (head.rows as usize).div_ceil(STRIP_ROWS) * columns;
+        }
+    }
+    Ok(strips as u64)
+}
+
+/// What a query and its subqueries have in common.
+struct Shared {
+    memory: Arc<QueryMemory>,
+    deadline: Option<Instant>,
+}
+
+/// A query within queries.
+struct Level<'q> {
+    execution: &'q Execution,
+    shared: &'q Shared,
+    depth: usize,
+    /// Options of the query around it.
+    settings: Option<Settings>,
+}
+
+impl SubqueryRunner for Level<'_> {
+    fn run(&self, query: &Query, ctx: &ExecContext<'_>) -> Result<Vec<Batch>> {
+        let mut reservation = ctx.reservation("subquery");
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        Level::run(self, query, &mut |batch| {
+            bytes += batch.heap_bytes();
+            reservation.resize(bytes)?;
+            all.push(batch);
+            Ok(Flow::Continue)
+        })?;
+        Ok(all)
+    }
+}
+
+/// The way from row positions back to the parts.
+struct Storage<'q> {
+    parts: &'q dyn PartSet,
+    counters: &'q ScanCounters,
+}
+
+impl StreamTexts for Storage<'_> {
+    fn stream_text(&self, part: u32, stream: u32) -> Arc<[u8]> {
+        let cx = ReadContext::new(&self.counters.reads);
+        let reader = self.parts.reader(part as usize);
+        let text = reader.and_then(|reader| reader.stream_text(&cx, stream));
+        // A stream that cannot be read fails the query where its rows are read.
+        text.map_or_else(|_| Arc::from(&b""[..]), Arc::from)
+    }
+}
+
+impl StreamContextSource for Storage<'_> {
+    fn visit_stream(
+        &self,
+        hit: RowPos,
+        range: TimeRange,
+        fields: &FieldSet,
+        visit: &mut dyn FnMut(Batch) -> Result<Flow>,
+    ) -> Result<()> {
+        visit_stream(self.parts, self.counters, hit, range, fields, visit)
+    }
+}
+
+impl Level<'_> {
+    fn run(&self, query: &Query, out: &mut Sink<'_>) -> Result<()> {
+        if self.depth >= MAX_DEPTH {
+            return Err(too_deep());
+        }
+        let execution = self.execution;
+        let settings = inherit(&query.options, self.settings.as_ref());
+        let plan = Plan::new(query, &settings, execution.options.optimise);
+        let inner = Level {
+            execution,
+            shared: self.shared,
+            depth: self.depth + 1,
+            settings: Some(settings),
+        };
+        let storage = Storage { parts: &*execution.parts, counters: &execution.counters };
+        let mut ctx = ExecContext {
+            now: execution.now,
+            zone: execution.zone.clone(),
+            memory: self.shared.memory.clone(),
+            deadline: self.shared.deadline,
+            cancelled: &execution.cancelled,
+            counters: &execution.totals,
+            time_range: None,
+            seed: 0,
+            streams: &storage,
+            subqueries: &inner,
+            neighbours: &storage,
+        };
+        let times = TimeContext::new(&ctx, plan.time_offset);
+        ctx.time_range = plan::closed_range(&query.filter, &times);
+        let filter = CompiledFilter::compile_at(&plan.filter, &ctx, plan.time_offset)?;
+        execution.parts.check(filter.time_range())?;
+        let stages: Result<Vec<Stage>> =
+            plan.pipes.iter().map(|(pipe, needed)| compile_pipe(pipe, needed, &ctx)).collect();
+        let run = Run {
+            execution,
+            ctx: &ctx,
+            filter: ScanFilter::new(filter, execution.options.prune),
+            output: ScanOutput {
+                fields: plan.fields,
+                positions: plan.positions,
+                time_shift: plan.time_offset,
+            },
+            bound: plan.bound.map(|(direction, limit)| TimeBound::new(direction, limit)),
+        };
+        run.run(stages?, out)
+    }
+}
+
+/// The options of a query within another: what it does not set it takes from there, and the
+/// filters of both hold.
+fn inherit(own: &Settings, outer: Option<&Settings>) -> Settings {
+    let Some(outer) = outer else { return own.clone() };
+    let global_filter = match (&outer.global_filter, &own.global_filter) {
+        (Some(a), Some(b)) => {
+            Some(Box::new(super::ast::Filter::And(vec![(**a).clone(), (**b).clone()])))
+        }
+        (a, b) => a.clone().or_else(|| b.clone()),
+    };
+    Settings {
+        concurrency: own.concurrency.or(outer.concurrency),
+        parallel_readers: own.parallel_readers.or(outer.parallel_readers),
+        ignore_global_time_filter: own
+            .ignore_global_time_filter
+            .or(outer.ignore_global_time_filter),
+        allow_partial_response: own.allow_partial_response.or(outer.allow_partial_response),
+        time_offset: own.time_offset.clone().or_else(|| outer.time_offset.clone()),
+        global_filter,
+    }
+}
+
+fn too_deep() -> Error {
+    Error::Query(QueryError {
+        query: String::new(),
+        offset: 0,
+        message: format!("subqueries are nested deeper than {MAX_DEPTH} levels"),
+        hint: None,
+    })
+}
+
+/// One query on its way.
+struct Run<'q> {
+    execution: &'q Execution,
+    ctx: &'q ExecContext<'q>,
+    filter: ScanFilter,
+    output: ScanOutput,
+    bound: Option<TimeBound>,
+}
+
+/// What workers share beside the frontier.
+struct Team<'q> {
+    run: &'q Run<'q>,
+    frontier: Frontier<'q>,
+    pipes: Vec<&'q dyn RowPipe>,
+    /// No more rows are wanted, or a worker failed.
+    stopped: AtomicBool,
+}
+
+impl Run<'_> {
+    fn run(&self, mut stages: Vec<Stage>, out: &mut Sink<'_>) -> Result<()> {
+        let first = stages.iter().position(|s| matches!(s, Stage::Collect(_)));
+        let mut tail = Tail::new(stages.split_off(first.map_or(stages.len(), |i| i + 1)));
+        let collector = match stages.pop() {
+            Some(Stage::Collect(collector)) => Some(collector),
+            Some(stage) => {
+                stages.push(stage);
+                None
+            }
+            None => None,
+        };
+        let team = Team {
+            run: self,
+            frontier: Frontier::new(
+                &*self.execution.parts,
+                &self.filter,
+                self.bound.as_ref(),
+                &self.execution.counters,
+            ),
+            pipes: row_pipes(&stages),
+            stopped: AtomicBool::new(false),
+        };
+        match collector {
+            Some(collector) => {
+                let mut collector = team.collect(collector)?;
+                self.execution.count_reads();
+                self.append(&stages, &mut |batch| collector.push(self.ctx, batch))?;
+                collector.finish(self.ctx, &mut |batch| tail.push(self.ctx, batch, out))?;
+                tail.finish(self.ctx, out)
+            }
+            None => {
+                if team.stream(out)? == Flow::Continue {
+                    self.append(&stages, out)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets the appending stages among `stages` add their rows, each through what follows it.
+    fn append(&self, stages: &[Stage], out: &mut Sink<'_>) -> Result<()> {
+        for (i, stage) in stages.iter().enumerate() {
+            if let Stage::Append(appendix) = stage {
+                let rest = row_pipes(stages.get(i + 1..).unwrap_or(&[]));
+                let flow = appendix
+                    .append(self.ctx, &mut |batch| run_rows(&rest, self.ctx, batch, out))?;
+                if flow == Flow::Stop {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn row_pipes(stages: &[Stage]) -> Vec<&dyn RowPipe> {
+    let rows = stages.iter().filter_map(|s| match s {
+        Stage::Row(pipe) => Some(&**pipe),
+        _ => None,
+    });
+    rows.collect()
+}
+
+impl Team<'_> {
+    /// One for each core unless the options say a number; fewer for few rows.
+    fn workers(&self) -> usize {
+        let options = &self.run.execution.options;
+        if let Some(workers) = options.workers {
+            return workers.clamp(1, MAX_WORKERS);
+        }
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let useful = self.frontier.rows().div_ceil(ROWS_PER_WORKER);
+        cores.min(usize::try_from(useful).unwrap_or(usize::MAX)).clamp(1, MAX_WORKERS)
+    }
+
+    /// The loop of one worker.
+    fn work(&self, out: &mut Sink<'_>) -> Result<Flow> {
+        let result = self.work_until_stopped(out);
+        if !matches!(result, Ok(Flow::Continue)) {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn work_until_stopped(&self, out: &mut Sink<'_>) -> Result<Flow> {
+        let run = self.run;
+        let counters = &run.execution.counters;
+        let cx = ReadContext::new(&counters.reads);
+        let bound = run.bound.as_ref();
+        let mut scanner = Scanner::new(run.ctx, &cx, &run.filter, &run.output, bound, counters);
+        while !self.stopped.load(Ordering::Relaxed) {
+            let Some(task) = self.frontier.next(&cx)? else { break };
+            let flow = self.scan(&mut scanner, &task, out)?;
+            if flow == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn scan(&self, scanner: &mut Scanner<'_>, task: &ScanTask, out: &mut Sink<'_>) -> Result<Flow> {
+        let run = self.run;
+        scanner.scan(task, &mut |batch| {
+            run_rows(&self.pipes, run.ctx, batch, &mut |batch| {
+                if let (Some(bound), Some(positions)) = (&run.bound, batch.positions()) {
+                    bound.offer(positions.iter().map(|p| p.time));
+                }
+                out(batch)
+            })
+        })
+    }
+
+    /// All rows in the collector, which has had a state per worker.
+    fn collect(&self, mut first: Box<dyn Collector>) -> Result<Box<dyn Collector>> {
+        let ctx = self.run.ctx;
+        let others: Vec<Box<dyn Collector>> = (1..self.workers()).map(|_| first.fork()).collect();
+        if others.is_empty() {
+            self.work(&mut |batch| first.push(ctx, batch))?;
+            return Ok(first);
+        }
+        let (own, states) = std::thread::scope(|scope| {
+            let spawn = |mut state: Box<dyn Collector>| {
+                scope.spawn(move || {
+                    self.work(&mut |batch| state.push(ctx, batch))?;
+                    Ok(state)
+                })
+            };
+            let handles: Vec<_> = others.into_iter().map(spawn).collect();
+            let own = self.work(&mut |batch| first.push(ctx, batch));
+            let join = |h: std::thread::ScopedJoinHandle<'_, Result<Box<dyn Collector>>>| {
+                h.join().unwrap_or_else(|_| Err(panicked()))
+            };
+            (own, handles.into_iter().map(join).collect::<Vec<_>>())
+        });
+        own?;
+        for state in states {
+            first.absorb(ctx, state?)?;
+        }
+        Ok(first)
+    }
+
+    /// All rows to `out`, in any order.
+    fn stream(&self, out: &mut Sink<'_>) -> Result<Flow> {
+        let workers = self.workers();
+        if workers == 1 {
+            return self.work(out);
+        }
+        std::thread::scope(|scope| {
+            let (send, receive) = bounded::<Batch>(workers);
+            let spawn = |_| {
+                let send = send.clone();
+                scope.spawn(move || {
+                    self.work(&mut |batch| {
+                        Ok(if send.send(batch).is_ok() { Flow::Continue } else { Flow::Stop })
+                    })
+                })
+            };
+            let handles: Vec<_> = (0..workers).map(spawn).collect();
+            drop(send);
+            let mut result = Ok(Flow::Continue);
+            for batch in &receive {
+                result = out(batch);
+                if !matches!(result, Ok(Flow::Continue)) {
+                    break;
+                }
+            }
+            self.stopped.fetch_or(result.is_err(), Ordering::Relaxed);
+            drop(receive);
+            for handle in handles {
+                let ended = handle.join().unwrap_or_else(|_| Err(panicked()));
+                if let (Err(e), Ok(_)) = (ended, &result) {
+                    result = Err(e);
+                }
+            }
+            result
+        })
+    }
+}
+
+/// The serial stages.
+struct Tail {
+    stages: Vec<Option<Stage>>,
+}
+
+impl Tail {
+    fn new(stages: Vec<Stage>) -> Tail {
+        Tail { stages: stages.into_iter().map(Some).collect() }
+    }
+
+    fn push(&mut self, ctx: &ExecContext<'_>, batch: Batch, out: &mut Sink<'_>) -> Result<Flow> {
+        push(&mut self.stages, ctx, batch, out)
+    }
+
+    /// Lets every stage hand out what it still has, the first one first.
+    fn finish(&mut self, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
+        let mut rest = self.stages.as_mut_slice();
+        while let Some((first, later)) = rest.split_first_mut() {
+            match first.take() {
+                Some(Stage::Collect(collector)) => {
+                    collector.finish(ctx, &mut |batch| push(later, ctx, batch, out))?;
+                }
+                Some(Stage::Append(appendix)) => {
+                    appendix.append(ctx, &mut |batch| push(later, ctx, batch, out))?;
+                }
+                Some(Stage::Row(_)) | None => {}
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+fn push(
+    stages: &mut [Option<Stage>],
+    ctx: &ExecContext<'_>,
+    batch: Batch,
+    out: &mut Sink<'_>,
+) -> Result<Flow> {
+    ctx.check()?;
+    match stages.split_first_mut() {
+        None => out(batch),
+        Some((Some(Stage::Row(pipe)), rest)) => {
+            pipe.apply(ctx, batch, &mut |batch| push(rest, ctx, batch, out))
+        }
+        Some((Some(Stage::Collect(collector)), _)) => collector.push(ctx, batch),
+        Some((_, rest)) => push(rest, ctx, batch, out),
+    }
+}

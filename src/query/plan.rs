@@ -1,0 +1,257 @@
+//! From a query to what the scan and the pipes have to do.
+//!
+//! Every rewrite here keeps the answer; [`QueryOptions::optimise`] turns all of them off, and
+//! tests compare both.
+//!
+//! [`QueryOptions::optimise`]: crate::QueryOptions::optimise
+
+use std::fmt::Write;
+
+use super::ast::{
+    FieldPattern, Filter, Pipe, Query, QueryOptions, Sort, StatsFunction, TIME_FIELD,
+};
+use super::context::TimeRange;
+use super::fields::FieldSet;
+use super::filter::TimeContext;
+use super::needed::needed_input;
+use super::scan::Direction;
+
+/// "The newest N" and "the oldest N" are cut short up to this N.
+const BOUND_MAX: u64 = 1_000_000;
+
+/// What a query has to do.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The rows that the query reads, the filter of its options included.
+    pub(crate) filter: Filter,
+    /// Time filters of `filter` look this much further back, and `_time` is moved forward again.
+    pub(crate) time_offset: i64,
+    /// The pipes that are left, each with the fields of its output that someone reads.
+    pub(crate) pipes: Vec<(Pipe, FieldSet)>,
+    /// The fields that the scan has to give.
+    pub(crate) fields: FieldSet,
+    /// Whether the rows need their canonical places.
+    pub(crate) positions: bool,
+    /// Only this many rows from one end of time are needed.
+    pub(crate) bound: Option<(Direction, usize)>,
+}
+
+impl Plan {
+    /// Plans a query whose options are already joined with those of the query around it.
+    pub(crate) fn new(query: &Query, options: &QueryOptions, optimise: bool) -> Plan {
+        let mut filters: Vec<Filter> =
+            options.global_filter.iter().map(|f| (**f).clone()).collect();
+        filters.push(query.filter.clone());
+        let time_offset = options.time_offset.as_ref().map_or(0, |d| d.nanos);
+        let mut pipes = query.pipes.as_slice();
+        // Behind a shift of times the filters of pipes see other times than the scan.
+        while optimise
+            && time_offset == 0
+            && let [Pipe::Filter(filter), rest @ ..] = pipes
+        {
+            filters.push(filter.clone());
+            pipes = rest;
+        }
+        let filter = match filters.len() {
+            1 => filters.pop().unwrap_or(Filter::All),
+            _ => Filter::And(filters),
+        };
+        let mut needed = FieldSet::all();
+        let mut planned = Vec::with_capacity(pipes.len());
+        for pipe in pipes.iter().rev() {
+            let output = needed.clone();
+            needed = if optimise { needed_input(pipe, &output) } else { FieldSet::all() };
+            planned.push((pipe.clone(), output));
+        }
+        planned.reverse();
+        let bound = if optimise && time_offset == 0 { bound(pipes) } else { None };
+        let positions = !optimise || bound.is_some() || needs_positions(pipes);
+        Plan { filter, time_offset, pipes: planned, fields: needed, positions, bound }
+    }
+
+    /// The plan as text, one step a line.
+    pub(crate) fn explain(&self) -> String {
+        let mut out = String::new();
+        let names: Vec<&str> = self.fields.names().collect();
+        let prefixes: Vec<String> = self.fields.prefixes().map(|p| format!("{p}*")).collect();
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "scan");
+        let _ = writeln!(out, "  filter {:?}", self.filter);
+        if self.time_offset != 0 {
+            let _ = writeln!(out, "  time offset {} ns", self.time_offset);
+        }
+        let _ = writeln!(out, "  fields {} {}", names.join(", "), prefixes.join(", "));
+        if let Some((direction, limit)) = self.bound {
+            let _ = writeln!(out, "  {direction:?} {limit} rows by time, then stop");
+        }
+        if self.positions {
+            let _ = writeln!(out, "  with the places of rows");
+        }
+        for (pipe, _) in &self.pipes {
+            let _ = writeln!(out, "| {pipe:?}");
+        }
+        out
+    }
+}
+
+/// The range of `_time` that the query itself gives, if it is closed at both ends.
+pub(crate) fn closed_range(filter: &Filter, times: &TimeContext) -> Option<TimeRange> {
+    fn visit(filter: &Filter, times: &TimeContext, range: &mut TimeRange) {
+        match filter {
+            Filter::And(all) => all.iter().for_each(|f| visit(f, times, range)),
+            Filter::Time(time) => {
+                if let Some(other) = times.range(time) {
+                    *range = range.intersect(other);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut range = TimeRange::ALL;
+    visit(filter, times, &mut range);
+    let closed = range.min != i64::MIN && range.max != i64::MAX && !range.is_empty();
+    closed.then_some(range)
+}
+
+/// How many rows from which end of time the first collecting pipe can keep at most.
+fn bound(pipes: &[Pipe]) -> Option<(Direction, usize)> {
+    let at = pipes.iter().position(|p| !is_row_pipe(p))?;
+    let (before, rest) = pipes.split_at_checked(at)?;
+    let (direction, rows) = match rest.first()? {
+        Pipe::Limit(n) => (Direction::Newest, *n),
+        Pipe::Sort(sort) => {
+            if !before.iter().all(keeps_time) {
+                return None;
+            }
+            by_time(sort)?
+        }
+        _ => return None,
+    };
+    (rows <= BOUND_MAX).then(|| usize::try_from(rows).ok()).flatten().map(|n| (direction, n))
+}
+
+/// A sort by time first that keeps some rows: from which end and how many.
+fn by_time(sort: &Sort) -> Option<(Direction, u64)> {
+    let first = sort.keys.first().filter(|k| k.field == TIME_FIELD)?;
+    if !sort.partition_by.is_empty() {
+        return None;
+    }
+    let rows = sort.limit?.saturating_add(sort.offset.unwrap_or(0));
+    let direction = if first.desc { Direction::Newest } else { Direction::Oldest };
+    Some((direction, rows))
+}
+
+/// Whether a pipe works row by row and gives each row the place that it had.
+fn is_row_pipe(pipe: &Pipe) -> bool {
+    matches!(
+        pipe,
+        Pipe::Coalesce { .. }
+            | Pipe::CollapseNums(_)
+            | Pipe::Copy(_)
+            | Pipe::Decolorize { .. }
+            | Pipe::Delete(_)
+            | Pipe::DropEmptyFields
+            | Pipe::Extract(_)
+            | Pipe::ExtractRegexp(_)
+            | Pipe::Fields(_)
+            | Pipe::Filter(_)
+            | Pipe::Format(_)
+            | Pipe::Hash { .. }
+            | Pipe::JsonArrayConcat { .. }
+            | Pipe::JsonArrayLen { .. }
+            | Pipe::Len { .. }
+            | Pipe::Math(_)
+            | Pipe::Pack(_)
+            | Pipe::Rename(_)
+            | Pipe::Replace(_)
+            | Pipe::ReplaceRegexp(_)
+            | Pipe::SetStreamFields(_)
+            | Pipe::Split { .. }
+            | Pipe::Unpack(_)
+            | Pipe::UnpackWords(_)
+            | Pipe::Unroll(_)
+    )
+}
+
+/// Whether a pipe surely leaves `_time` as it is.
+fn keeps_time(pipe: &Pipe) -> bool {
+    let is_time = |p: &FieldPattern| p.matches(TIME_FIELD);
+    match pipe {
+        Pipe::Filter(_) | Pipe::DropEmptyFields | Pipe::Unroll(_) => !writes_time(pipe),
+        Pipe::Fields(patterns) => patterns.iter().any(is_time),
+        Pipe::Delete(patterns) => !patterns.iter().any(is_time),
+        Pipe::Len { result, .. }
+        | Pipe::Hash { result, .. }
+        | Pipe::Split { result, .. }
+        | Pipe::Coalesce { result, .. } => result != TIME_FIELD,
+        Pipe::Format(plan) => plan.result != TIME_FIELD,
+        Pipe::Math(plan) => plan.items.iter().all(|i| i.result != TIME_FIELD),
+        Pipe::Replace(plan) => plan.field != TIME_FIELD,
+        Pipe::ReplaceRegexp(plan) => plan.field != TIME_FIELD,
+        _ => false,
+    }
+}
+
+fn writes_time(pipe: &Pipe) -> bool {
+    matches!(pipe, Pipe::Unroll(plan) if plan.fields.iter().any(|f| f == TIME_FIELD))
+}
+
+/// Whether the answer depends on the canonical places of the rows.
+fn needs_positions(pipes: &[Pipe]) -> bool {
+    for pipe in pipes {
+        match pipe {
+            pipe if is_row_pipe(pipe) => {}
+            Pipe::Stats { items, .. } => {
+                return !items.iter().all(|item| ignores_order(&item.function));
+            }
+            Pipe::Uniq(_)
+            | Pipe::Top(_)
+            | Pipe::FieldNames { .. }
+            | Pipe::FieldValues { .. }
+            | Pipe::Facets(_)
+            | Pipe::GenerateSequence { .. } => return false,
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// Whether a function gives the same for any order of rows.
+fn ignores_order(function: &StatsFunction) -> bool {
+    matches!(
+        function,
+        StatsFunction::Avg(_)
+            | StatsFunction::Count(_)
+            | StatsFunction::CountEmpty(_)
+            | StatsFunction::CountUniq { .. }
+            | StatsFunction::CountUniqHash { .. }
+            | StatsFunction::Histogram(_)
+            | StatsFunction::Max(_)
+            | StatsFunction::Median(_)
+            | StatsFunction::Min(_)
+            | StatsFunction::Quantile { .. }
+            | StatsFunction::Rate
+            | StatsFunction::RateSum(_)
+            | StatsFunction::Stddev(_)
+            | StatsFunction::Sum(_)
+            | StatsFunction::SumLen(_)
+            | StatsFunction::UniqValues { .. }
+    )
+}
+
+/// Whether the answer is surely so small that it can be made before it is handed out.
+pub(crate) fn has_small_answer(pipes: &[Pipe]) -> bool {
+    const SMALL: u64 = 10_000;
+    let small_from = pipes.iter().rposition(|pipe| match pipe {
+        Pipe::Limit(n) => *n <= SMALL,
+        Pipe::Sort(sort) => sort.limit.is_some_and(|n| n <= SMALL) && sort.partition_by.is_empty(),
+        Pipe::Stats { by, .. } => by.is_empty(),
+        Pipe::Top(top) => top.limit <= SMALL,
+        Pipe::BlocksCount { .. } | Pipe::QueryStats => true,
+        _ => false,
+    });
+    small_from.is_some_and(|at| {
+        let later = pipes.get(at + 1..).unwrap_or(&[]);
+        later.iter().all(|p| is_row_pipe(p) && !matches!(p, Pipe::Unroll(_)))
+    })
+}

@@ -1,0 +1,396 @@
+//! Columns of a block and of one strip of it, read when they are first asked for.
+
+use std::cell::{OnceCell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::codec::{PageHead, STRIP_ROWS, Strip};
+use crate::error::Result;
+use crate::part::{
+    BlockColumn, BlockReader, ColumnPage, PageRef, ReadContext, RunConstants, SparseColumn,
+};
+use crate::query::ast::{MESSAGE_FIELD, STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
+use crate::query::column::Column;
+use crate::query::fields::FieldSet;
+use crate::query::filter::{ColumnRef, ColumnSource};
+use crate::record::TextVec;
+
+/// A block and what has been found out about its columns.
+pub(crate) struct BlockScan<'a> {
+    reader: BlockReader<'a>,
+    cx: &'a ReadContext<'a>,
+    columns: RefCell<Vec<(Arc<str>, Rc<ScanColumn>)>>,
+    stream_texts: OnceCell<Arc<TextVec>>,
+    stream_ids: OnceCell<Arc<TextVec>>,
+    output: OnceCell<Vec<Arc<str>>>,
+}
+
+/// A column of a block with the parts of it that strips share.
+#[derive(Debug)]
+pub(crate) struct ScanColumn {
+    /// Where its values come from.
+    pub(crate) column: BlockColumn,
+    head: OnceCell<Arc<PageHead>>,
+    sparse: OnceCell<SparseColumn>,
+    /// The constants of runs, then the empty value, then the value of a const page.
+    dictionary: OnceCell<Arc<TextVec>>,
+}
+
+impl<'a> BlockScan<'a> {
+    /// A block of which nothing has been read.
+    pub(crate) fn new(reader: BlockReader<'a>, cx: &'a ReadContext<'a>) -> BlockScan<'a> {
+        BlockScan {
+            reader,
+            cx,
+            columns: RefCell::default(),
+            stream_texts: OnceCell::new(),
+            stream_ids: OnceCell::new(),
+            output: OnceCell::new(),
+        }
+    }
+
+    /// The block.
+    pub(crate) fn reader(&self) -> &BlockReader<'a> {
+        &self.reader
+    }
+
+    /// Where the values of a field come from; not for `_time`, `_stream` and `_stream_id`.
+    pub(crate) fn column(&self, name: &str) -> Result<Rc<ScanColumn>> {
+        if let Some((_, known)) = self.columns.borrow().iter().find(|(n, _)| &**n == name) {
+            return Ok(known.clone());
+        }
+        let column = Rc::new(ScanColumn {
+            column: self.reader.column(name)?,
+            head: OnceCell::new(),
+            sparse: OnceCell::new(),
+            dictionary: OnceCell::new(),
+        });
+        self.columns.borrow_mut().push((Arc::from(name), column.clone()));
+        Ok(column)
+    }
+
+    /// The head of a page of a column, read once.
+    pub(crate) fn head(&self, column: &ScanColumn, page: &PageRef) -> Result<Arc<PageHead>> {
+        get_or_try(&column.head, || self.reader.head(page)).cloned()
+    }
+
+    fn sparse<'c>(&self, column: &'c ScanColumn) -> Result<Option<&'c SparseColumn>> {
+        match &column.column.page {
+            ColumnPage::Sparse(at) => {
+                get_or_try(&column.sparse, || self.reader.sparse(at)).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The texts of the block's streams.
+    pub(crate) fn stream_texts(&self) -> Result<&Arc<TextVec>> {
+        get_or_try(&self.stream_texts, || {
+            let mut out = TextVec::new();
+            self.for_each_stream(|ordinal| {
+                out.push(&self.reader.part().stream_text(self.cx, ordinal)?);
+                Ok(())
+            })?;
+            Ok(Arc::new(out))
+        })
+    }
+
+    fn stream_ids(&self) -> Result<&Arc<TextVec>> {
+        get_or_try(&self.stream_ids, || {
+            let mut out = TextVec::new();
+            self.for_each_stream(|ordinal| {
+                let key = self.reader.part().stream_key(self.cx, ordinal)?;
+                out.push(key.id().to_string().as_bytes());
+                Ok(())
+            })?;
+            Ok(Arc::new(out))
+        })
+    }
+
+    fn for_each_stream(&self, mut f: impl FnMut(u32) -> Result<()>) -> Result<()> {
+        let head = self.reader.head_of_block();
+        (0..head.streams).try_for_each(|i| f(head.first_stream.saturating_add(i)))
+    }
+
+    /// Names of columns of the block that start with `prefix`; those of labels and constants of
+    /// its streams included, and some that no row has.
+    pub(crate) fn names_with_prefix(&self, prefix: &str) -> Result<Vec<Arc<str>>> {
+        let special = [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD];
+        let mut out: Vec<Arc<str>> =
+            special.into_iter().filter(|n| n.starts_with(prefix)).map(Arc::from).collect();
+        let part = self.reader.part();
+        let names = part.names(self.cx)?;
+        let wanted = names.with_prefix(prefix);
+        let mut ids = self.reader.names()?;
+        ids.retain(|id| wanted.contains(id));
+        let head = self.reader.head_of_block();
+        let (mut ordinal, end) =
+            (head.first_stream, head.first_stream.saturating_add(head.streams));
+        while ordinal < end {
+            let (chunk, at, _) = part.chunk_of(self.cx, ordinal)?;
+            ids.extend(chunk.constant_names().filter(|id| wanted.contains(id)));
+            let labels = chunk.label_names().filter(|n| n.starts_with(prefix));
+            ids.extend(labels.filter_map(|n| names.id(n)));
+            ordinal = at.first.saturating_add(at.streams);
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        out.extend(ids.into_iter().map(|id| Arc::from(names.name(id))));
+        Ok(out)
+    }
+
+    /// The names of the wanted fields that the block may have, in the order of output. Asked for
+    /// with the same fields each time.
+    pub(crate) fn output_names(&self, fields: &FieldSet) -> Result<&[Arc<str>]> {
+        let names = get_or_try(&self.output, || {
+            let mut names: Vec<Arc<str>> = fields.names().map(Arc::from).collect();
+            for prefix in fields.prefixes() {
+                let of_prefix = self.names_with_prefix(prefix)?;
+                names.extend(of_prefix.into_iter().filter(|n| fields.contains(n)));
+            }
+            names.sort_by(|a, b| (name_class(a), a).cmp(&(name_class(b), b)));
+            names.dedup();
+            Ok(names)
+        })?;
+        Ok(names)
+    }
+
+    /// The rows of strip `i`.
+    pub(crate) fn strip_rows(&self, i: usize) -> Range<usize> {
+        let start = (i * STRIP_ROWS).min(self.reader.rows());
+        start..(start + STRIP_ROWS).min(self.reader.rows())
+    }
+
+    /// The runs that strip `i` touches, each with its rows, counted from the strip's first.
+    pub(crate) fn strip_runs(&self, i: usize) -> Result<Vec<(usize, Range<usize>)>> {
+        let rows = self.strip_rows(i);
+        let runs = self.reader.runs()?;
+        let first = u32::try_from(rows.start).unwrap_or(u32::MAX);
+        let mut out = Vec::new();
+        for run in runs.run_of(first)..runs.len() {
+            let of_run = runs.rows(run);
+            let (start, end) = (of_run.start as usize, of_run.end as usize);
+            if start >= rows.end {
+                break;
+            }
+            out.push((run, start.max(rows.start) - rows.start..end.min(rows.end) - rows.start));
+        }
+        Ok(out)
+    }
+}
+
+impl ScanColumn {
+    /// The dictionary of codes by run.
+    fn run_dictionary(&self, values: &Arc<TextVec>, page: &[u8]) -> &Arc<TextVec> {
+        self.dictionary.get_or_init(|| {
+            let mut all = TextVec::clone(values);
+            all.push(b"");
+            all.push(page);
+            Arc::new(all)
+        })
+    }
+}
+
+/// One strip of a block as a source of columns.
+pub(crate) struct StripSource<'b, 'a> {
+    block: &'b BlockScan<'a>,
+    strip: usize,
+    rows: usize,
+    runs: OnceCell<Vec<(usize, Range<usize>)>>,
+    cache: RefCell<Vec<(Arc<str>, Arc<Column>)>>,
+}
+
+impl<'b, 'a> StripSource<'b, 'a> {
+    /// Strip `strip` of a block; nothing is read.
+    pub(crate) fn new(block: &'b BlockScan<'a>, strip: usize) -> StripSource<'b, 'a> {
+        let rows = block.strip_rows(strip).len();
+        StripSource { block, strip, rows, runs: OnceCell::new(), cache: RefCell::default() }
+    }
+
+    /// The runs of the strip, each with its rows, counted from the strip's first.
+    pub(crate) fn runs(&self) -> Result<&[(usize, Range<usize>)]> {
+        get_or_try(&self.runs, || self.block.strip_runs(self.strip)).map(Vec::as_slice)
+    }
+
+    /// The values of a field, kept for the next time.
+    pub(crate) fn shared(&self, name: &str) -> Result<Arc<Column>> {
+        if let Some((_, known)) = self.cache.borrow().iter().find(|(n, _)| &**n == name) {
+            return Ok(known.clone());
+        }
+        let column = Arc::new(match name {
+            TIME_FIELD => self.times()?,
+            STREAM_FIELD => self.by_run(self.block.stream_texts()?)?,
+            STREAM_ID_FIELD => self.by_run(self.block.stream_ids()?)?,
+            _ => {
+                let column = self.block.column(name)?;
+                self.stored(&column)?
+            }
+        });
+        self.cache.borrow_mut().push((Arc::from(name), column.clone()));
+        Ok(column)
+    }
+
+    fn times(&self) -> Result<Column> {
+        let strip = self.block.reader.times(self.strip)?;
+        Ok(match Arc::try_unwrap(strip) {
+            Ok(Strip::Times(times)) => Column::Times(Arc::new(times)),
+            Err(strip) => match &*strip {
+                Strip::Times(times) => Column::Times(Arc::new(times.clone())),
+                _ => Column::absent(),
+            },
+            Ok(_) => Column::absent(),
+        })
+    }
+
+    /// The value of each row's stream.
+    fn by_run(&self, values: &Arc<TextVec>) -> Result<Column> {
+        if let [(run, _)] = self.runs()? {
+            return Ok(Column::constant(values.get(*run)));
+        }
+        let code_of = |run: usize| u32::try_from(run).unwrap_or(u32::MAX);
+        Ok(Column::Codes { codes: self.codes(code_of)?, dictionary: values.clone() })
+    }
+
+    /// A code per row, the same for all rows of a run.
+    fn codes(&self, code_of: impl Fn(usize) -> u32) -> Result<Vec<u32>> {
+        let mut codes = Vec::with_capacity(self.rows);
+        for (run, rows) in self.runs()? {
+            codes.resize(codes.len() + rows.len(), code_of(*run));
+        }
+        Ok(codes)
+    }
+
+    fn stored(&self, column: &ScanColumn) -> Result<Column> {
+        let (codes, values) = match &column.column.constants {
+            RunConstants::Every(value) => return Ok(Column::constant(value)),
+            RunConstants::None => return self.page(column),
+            RunConstants::PerRun { codes, values } => (codes, values),
+        };
+        let code_of = |run: usize| codes.get(run).copied().unwrap_or(0);
+        let mut kinds = self.runs()?.iter().map(|(run, _)| code_of(*run));
+        let first = kinds.next().unwrap_or(0);
+        if kinds.all(|code| code == first) {
+            return match (first as usize).checked_sub(1) {
+                Some(value) => Ok(Column::constant(values.get(value))),
+                None => self.page(column),
+            };
+        }
+        let page_value: &[u8] = match &column.column.page {
+            ColumnPage::Absent => b"",
+            ColumnPage::Const(value) => value,
+            _ if self.runs()?.iter().all(|(run, _)| code_of(*run) > 0) => b"",
+            _ => return self.mixed(column),
+        };
+        let dictionary = column.run_dictionary(values, page_value);
+        let no_constant = u32::try_from(values.len() + 1).unwrap_or(u32::MAX);
+        let codes = self.codes(|run| match code_of(run) {
+            0 => no_constant,
+            code => code - 1,
+        })?;
+        Ok(Column::Codes { codes, dictionary: dictionary.clone() })
+    }
+
+    /// Rows of streams with constants and rows of the page, in one strip.
+    fn mixed(&self, column: &ScanColumn) -> Result<Column> {
+        let page = self.page(column)?;
+        let mut out = TextVec::with_capacity(self.rows, 0);
+        let mut scratch = Vec::new();
+        for (run, rows) in self.runs()? {
+            let constant = column.column.constants.get(*run);
+            for row in rows.clone() {
+                match constant {
+                    b"" => out.push(page.value(row, &mut scratch)),
+                    value => out.push(value),
+                }
+            }
+        }
+        Ok(Column::text(out))
+    }
+
+    /// The values of the page for all rows of the strip.
+    fn page(&self, column: &ScanColumn) -> Result<Column> {
+        Ok(match &column.column.page {
+            ColumnPage::Absent => Column::absent(),
+            ColumnPage::Const(value) => Column::constant(value),
+            ColumnPage::Page(page) => {
+                let head = self.block.head(column, page)?;
+                let strip = self.block.reader.strip(page, &head, self.strip)?;
+                column_of(Arc::try_unwrap(strip).unwrap_or_else(|shared| Strip::clone(&shared)))
+            }
+            ColumnPage::Sparse(_) => match self.block.sparse(column)? {
+                Some(sparse) => self.of_sparse(sparse),
+                None => Column::absent(),
+            },
+        })
+    }
+
+    fn of_sparse(&self, sparse: &SparseColumn) -> Column {
+        let rows = self.block.strip_rows(self.strip);
+        let first = sparse.rows.partition_point(|&r| (r as usize) < rows.start);
+        let mut next = sparse.rows.iter().enumerate().skip(first).peekable();
+        if next.peek().is_none_or(|(_, r)| **r as usize >= rows.end) {
+            return Column::absent();
+        }
+        let mut out = TextVec::with_capacity(self.rows, 0);
+        for row in rows {
+            match next.next_if(|(_, r)| **r as usize == row) {
+                Some((i, _)) => out.push(sparse.values.get(i)),
+                None => out.push(b""),
+            }
+        }
+        Column::text(out)
+    }
+}
+
+impl ColumnSource for StripSource<'_, '_> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn column(&self, name: &str) -> Result<ColumnRef<'_>> {
+        self.shared(name).map(ColumnRef::Shared)
+    }
+
+    fn names_with_prefix(&self, prefix: &str) -> Result<Vec<Arc<str>>> {
+        self.block.names_with_prefix(prefix)
+    }
+}
+
+/// `_time`, `_stream_id`, `_stream` and `_msg` stand before all others.
+fn name_class(name: &str) -> u8 {
+    match name {
+        TIME_FIELD => 0,
+        STREAM_ID_FIELD => 1,
+        STREAM_FIELD => 2,
+        MESSAGE_FIELD => 3,
+        _ => 4,
+    }
+}
+
+/// A decoded strip as a column.
+fn column_of(strip: Strip) -> Column {
+    match strip {
+        Strip::Text(values) => Column::text(values),
+        Strip::Codes { codes, dictionary } if dictionary.len() == 1 => {
+            let _ = codes;
+            Column::constant(dictionary.get(0))
+        }
+        Strip::Codes { codes, dictionary } => Column::Codes { codes, dictionary },
+        Strip::Ints { values, absent, exceptions } => {
+            let exceptions =
+                exceptions.into_iter().map(|(r, text)| (r, text.into_boxed_slice())).collect();
+            Column::Ints { values, absent, exceptions }
+        }
+        Strip::Times(times) => Column::Times(Arc::new(times)),
+    }
+}
+
+/// The value of `cell`, made on first use.
+fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(value) = cell.get() {
+        return Ok(value);
+    }
+    let value = make()?;
+    Ok(cell.get_or_init(|| value))
+}

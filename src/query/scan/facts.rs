@@ -1,0 +1,137 @@
+//! What a block knows of its columns, as pruning asks for it.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::block::{BlockScan, ScanColumn};
+use crate::codec::Encoding;
+use crate::error::Result;
+use crate::index::tokenizer::{Bounds, needle_words};
+use crate::part::{ColumnHeader, ColumnPage, RunConstants};
+use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
+use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts};
+
+/// How much may be read to judge a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Headers only.
+    Headers,
+    /// Heads of pages and membership filters too.
+    Filters,
+}
+
+/// The facts of a block.
+pub(super) struct Facts<'b, 'a> {
+    block: &'b BlockScan<'a>,
+    depth: Cell<Depth>,
+}
+
+impl<'b, 'a> Facts<'b, 'a> {
+    pub(super) fn new(block: &'b BlockScan<'a>) -> Facts<'b, 'a> {
+        Facts { block, depth: Cell::new(Depth::Headers) }
+    }
+
+    /// Sets what the next judgement may read.
+    pub(super) fn set_depth(&self, depth: Depth) {
+        self.depth.set(depth);
+    }
+
+    fn page(&self, column: &ScanColumn, header: &ColumnHeader) -> Result<PageFacts<'static>> {
+        let known = &header.facts;
+        // Rows of streams with a constant are not in the page; how many those are is not asked.
+        let constants = !matches!(column.column.constants, RunConstants::None);
+        let mut out = PageFacts {
+            may_be_empty: constants || (header.present as usize) < self.block.reader().rows(),
+            numbers: known.numbers,
+            all_numbers: known.all_numbers,
+            lengths: known.lengths.map(|(min, max)| (min.into(), max.into())),
+            ints: known.ints,
+            ..PageFacts::default()
+        };
+        if let Some((min, max)) = known.ints {
+            #[expect(clippy::cast_precision_loss, reason = "number filters read values as f64")]
+            let numbers = (min as f64, max as f64);
+            out.numbers = Some(numbers);
+            out.all_numbers = true;
+        }
+        if self.depth.get() == Depth::Filters
+            && let ColumnPage::Page(page) = &column.column.page
+            && page.encoding == Encoding::Dictionary
+        {
+            out.dictionary = self.block.head(column, page)?.dictionary().cloned();
+        }
+        Ok(out)
+    }
+}
+
+impl BlockFacts for Facts<'_, '_> {
+    fn times(&self) -> (i64, i64) {
+        let head = self.block.reader().head_of_block();
+        (head.min_time, head.max_time)
+    }
+
+    fn column(&self, name: &str) -> Result<ColumnFacts<'_>> {
+        match name {
+            TIME_FIELD | STREAM_ID_FIELD => return Ok(ColumnFacts::default()),
+            STREAM_FIELD => {
+                let dictionary = Some(self.block.stream_texts()?.clone());
+                let page = Some(PageFacts { dictionary, ..PageFacts::default() });
+                return Ok(ColumnFacts { listed: Vec::new(), page });
+            }
+            _ => {}
+        }
+        let column = self.block.column(name)?;
+        let mut facts = ColumnFacts::default();
+        let rest = match &column.column.constants {
+            RunConstants::Every(value) => {
+                facts.listed.push(Cow::Owned(value.clone()));
+                false
+            }
+            RunConstants::None => true,
+            RunConstants::PerRun { codes, values } => {
+                let mut used = vec![false; values.len() + 1];
+                for code in codes {
+                    if let Some(slot) = used.get_mut(*code as usize) {
+                        *slot = true;
+                    }
+                }
+                let listed = used.iter().skip(1).enumerate().filter(|(_, used)| **used);
+                facts.listed.extend(listed.map(|(i, _)| Cow::Owned(values.get(i).to_vec())));
+                used.first().copied().unwrap_or(true)
+            }
+        };
+        if rest {
+            match (&column.column.page, &column.column.header) {
+                (ColumnPage::Absent, _) | (_, None) => facts.listed.push(Cow::Borrowed(b"")),
+                (ColumnPage::Const(value), _) => facts.listed.push(Cow::Owned(value.clone())),
+                (_, Some(header)) => facts.page = Some(self.page(&column, header)?),
+            }
+        }
+        Ok(facts)
+    }
+
+    fn names_with_prefix(&self, prefix: &str) -> Result<Option<Vec<Arc<str>>>> {
+        self.block.names_with_prefix(prefix).map(Some)
+    }
+
+    fn may_hold(&self, name: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool> {
+        if self.depth.get() != Depth::Filters {
+            return Ok(true);
+        }
+        let column = self.block.column(name)?;
+        let Some(header) = &column.column.header else { return Ok(true) };
+        // A text with a boundary on the right only begins with a separator.
+        let bounds = match bounds {
+            (_, true) => Bounds::Both,
+            (true, false) => Bounds::Start,
+            (false, false) => Bounds::Neither,
+        };
+        let words = needle_words(text, bounds);
+        if words.is_empty() {
+            return Ok(true);
+        }
+        let filter = self.block.reader().filter(header)?;
+        Ok(filter.is_none_or(|f| f.may_contain_all(&words)))
+    }
+}

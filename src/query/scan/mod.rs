@@ -1,0 +1,76 @@
+//! The way from parts to batches: which blocks to look at, in which order, and what to read of
+//! them.
+//!
+//! * [`PartSet`]: the parts that a query sees.
+//! * [`Frontier`]: level by level from parts over index blocks to blocks, newest (or oldest)
+//!   first, shared by the workers of a query; what cannot hold a row is never expanded.
+//! * [`BlockScan`] and [`StripSource`]: columns of a block and of one strip of it, each read when
+//!   it is first asked for.
+//! * [`Scanner`]: filters a block strip by strip and makes batches of the rows that are left.
+//!
+//! Invariants: pruning only ever leaves out rows that the filter rejects; the rows that come out
+//! do not depend on layout, workers or the order of blocks.
+
+mod block;
+mod bound;
+mod facts;
+mod frontier;
+mod scanner;
+mod streams;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+pub(crate) use block::{BlockScan, StripSource};
+pub(crate) use bound::{Direction, TimeBound};
+pub(crate) use frontier::ScanTask;
+pub(crate) use frontier::{Frontier, OpenPart, ScanFilter};
+pub(crate) use scanner::{ScanOutput, Scanner};
+pub(crate) use streams::{StreamSet, visit_stream};
+
+use crate::error::Result;
+use crate::part::PartReader;
+use crate::query::context::TimeRange;
+
+/// What is known of a part without opening it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartBounds {
+    /// The number of rows.
+    pub(crate) rows: u64,
+    /// The UTC day of all rows.
+    pub(crate) day: i32,
+    /// The earliest time in ns.
+    pub(crate) min_time: i64,
+    /// The latest time in ns.
+    pub(crate) max_time: i64,
+    /// What the order of the part's first row counts from.
+    pub(crate) cut_lo: u64,
+}
+
+/// The parts that a query sees: those of files, of memory and of the buffer.
+pub(crate) trait PartSet: Send + Sync + Debug {
+    /// The number of parts.
+    fn len(&self) -> usize;
+
+    /// What is known of part `i` without opening it; `None` past the end.
+    fn bounds(&self, i: usize) -> Option<PartBounds>;
+
+    /// Part `i`, opened on first use.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    fn reader(&self, i: usize) -> Result<Arc<PartReader>>;
+
+    /// Whether all rows of a range of time are there.
+    ///
+    /// # Errors
+    /// [`Error::Corrupted`](crate::Error::Corrupted) if some are known to be lost.
+    fn check(&self, range: TimeRange) -> Result<()> {
+        let _ = range;
+        Ok(())
+    }
+}

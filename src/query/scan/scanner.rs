@@ -1,0 +1,310 @@
+//! Filters blocks strip by strip and makes batches of the rows that are left.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::block::{BlockScan, StripSource};
+use super::bound::{Direction, TimeBound};
+use super::facts::{Depth, Facts};
+use super::frontier::{OpenPart, ScanFilter, ScanTask};
+use crate::codec::Bitmap;
+use crate::error::Result;
+use crate::part::{ColumnPage, ReadContext, RunConstants};
+use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
+use crate::query::batch::Batch;
+use crate::query::column::Column;
+use crate::query::context::{ExecContext, Flow};
+use crate::query::counters::ScanCounters;
+use crate::query::fields::FieldSet;
+use crate::query::filter::{FilterScratch, Verdict};
+use crate::query::pipe::Sink;
+use crate::query::position::RowPos;
+
+/// What the rows that come out of a scan have to carry.
+#[derive(Debug, Clone)]
+pub(crate) struct ScanOutput {
+    /// The fields that someone reads.
+    pub(crate) fields: FieldSet,
+    /// Whether someone asks for the canonical places of rows.
+    pub(crate) positions: bool,
+    /// Added to `_time` on output, in ns.
+    pub(crate) time_shift: i64,
+}
+
+/// One worker's way through blocks.
+pub(crate) struct Scanner<'q> {
+    ctx: &'q ExecContext<'q>,
+    cx: &'q ReadContext<'q>,
+    filter: &'q ScanFilter,
+    output: &'q ScanOutput,
+    bound: Option<&'q TimeBound>,
+    counters: &'q ScanCounters,
+    scratch: FilterScratch,
+}
+
+impl<'q> Scanner<'q> {
+    /// A worker without anything remembered.
+    pub(crate) fn new(
+        ctx: &'q ExecContext<'q>,
+        cx: &'q ReadContext<'q>,
+        filter: &'q ScanFilter,
+        output: &'q ScanOutput,
+        bound: Option<&'q TimeBound>,
+        counters: &'q ScanCounters,
+    ) -> Scanner<'q> {
+        Scanner { ctx, cx, filter, output, bound, counters, scratch: FilterScratch::default() }
+    }
+
+    /// Hands out the rows of a block that pass.
+    pub(crate) fn scan(&mut self, task: &ScanTask, out: &mut Sink<'_>) -> Result<Flow> {
+        self.ctx.check()?;
+        let part = &*task.part;
+        let reader = part.reader.block(self.cx, &task.index, task.block)?;
+        let block = BlockScan::new(reader, self.cx);
+        let mut open: Vec<usize> = (0..self.filter.filter.part_count()).collect();
+        if self.filter.prune && !self.judge(&block, &mut open)? {
+            return Ok(Flow::Continue);
+        }
+        let all_streams = self.selects_all_streams(&block, part);
+        if open.is_empty()
+            && all_streams
+            && let Some(batch) = self.whole_block(&block)?
+        {
+            self.count_found(batch.rows());
+            return out(batch);
+        }
+        self.counters.blocks_scanned.fetch_add(1, Relaxed);
+        self.ctx.counters.blocks.fetch_add(1, Relaxed);
+        let strips = block.reader().strips();
+        let mut limit = BlockLimit::default();
+        for i in 0..strips {
+            let strip = match self.direction() {
+                Direction::Newest => strips - 1 - i,
+                Direction::Oldest => i,
+            };
+            let source = StripSource::new(&block, strip);
+            let scan = StripScan { all_streams, ..StripScan::new(&block, &source, strip, part) };
+            match self.strip(&scan, &open, &mut limit)? {
+                StripRows::None => {}
+                StripRows::NoMoreInBlock => break,
+                StripRows::Batch(batch) => {
+                    if out(batch)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn direction(&self) -> Direction {
+        self.bound.map_or(Direction::Newest, TimeBound::direction)
+    }
+
+    /// Judges the open parts of the filter by headers, then by filters and dictionaries; false
+    /// if no row of the block passes.
+    fn judge(&self, block: &BlockScan<'_>, open: &mut Vec<usize>) -> Result<bool> {
+        self.counters.blocks_judged.fetch_add(1, Relaxed);
+        let facts = Facts::new(block);
+        for depth in [Depth::Headers, Depth::Filters] {
+            facts.set_depth(depth);
+            match self.filter.filter.judge_parts(open, &facts)? {
+                Verdict::None => return Ok(false),
+                Verdict::All => return Ok(true),
+                Verdict::Maybe => {}
+            }
+        }
+        Ok(true)
+    }
+
+    fn selects_all_streams(&self, block: &BlockScan<'_>, part: &OpenPart) -> bool {
+        let head = block.reader().head_of_block();
+        part.streams
+            .as_ref()
+            .is_none_or(|s| s.count(head.first_stream, head.streams) == head.streams as usize)
+    }
+
+    fn count_found(&self, rows: usize) {
+        self.counters.rows_matched.fetch_add(rows as u64, Relaxed);
+        self.ctx.counters.rows_found.fetch_add(rows as u64, Relaxed);
+    }
+
+    /// All rows of the block as one batch, if no page has to be read for it.
+    fn whole_block(&self, block: &BlockScan<'_>) -> Result<Option<Batch>> {
+        if self.output.positions || self.bound.is_some() {
+            return Ok(None);
+        }
+        let mut batch = Batch::new(block.reader().rows());
+        for name in block.output_names(&self.output.fields)? {
+            if [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&&**name) {
+                return Ok(None);
+            }
+            let column = block.column(name)?;
+            let value: &[u8] = match (&column.column.constants, &column.column.page) {
+                (RunConstants::Every(value), _) => value,
+                (RunConstants::None, ColumnPage::Const(value)) => value,
+                (RunConstants::None, ColumnPage::Absent) => continue,
+                _ => return Ok(None),
+            };
+            batch.set_column(name.clone(), Column::constant(value));
+        }
+        Ok(Some(batch))
+    }
+
+    fn strip(
+        &mut self,
+        scan: &StripScan<'_, '_>,
+        open: &[usize],
+        limit: &mut BlockLimit,
+    ) -> Result<StripRows> {
+        self.ctx.check()?;
+        let rows = scan.block.strip_rows(scan.strip).len();
+        let mut selection = Bitmap::full(rows);
+        if !self.select_runs(scan, &mut selection, limit)? {
+            return Ok(StripRows::NoMoreInBlock);
+        }
+        if !selection.any() {
+            return Ok(StripRows::None);
+        }
+        self.counters.rows_scanned.fetch_add(selection.count() as u64, Relaxed);
+        self.ctx.counters.rows.fetch_add(selection.count() as u64, Relaxed);
+        if let Some(bound) = self.bound {
+            let times = scan.source.shared(TIME_FIELD)?;
+            if let Column::Times(times) = &*times {
+                limit.seen(times, bound.direction());
+                selection.retain(|row| times.get(row).is_some_and(|t| !bound.excludes(*t)));
+            }
+        }
+        self.filter.filter.eval_parts(open, scan.source, &mut selection, &mut self.scratch)?;
+        if !selection.any() {
+            return Ok(StripRows::None);
+        }
+        self.count_found(selection.count());
+        scan.batch(self.output, &selection).map(StripRows::Batch)
+    }
+
+    /// Takes runs out that no stream selector, time or bound lets through. False if the bound
+    /// excludes all further strips of the block.
+    fn select_runs(
+        &self,
+        scan: &StripScan<'_, '_>,
+        selection: &mut Bitmap,
+        limit: &BlockLimit,
+    ) -> Result<bool> {
+        let head = scan.block.reader().head_of_block();
+        if let (Some(bound), Some(rank)) = (self.bound, limit.best_left)
+            && head.streams == 1
+            && bound.excludes_rank(rank)
+        {
+            return Ok(false);
+        }
+        let whole = self.filter.range.covers(head.min_time, head.max_time);
+        if scan.all_streams && whole && self.bound.is_none() {
+            return Ok(true);
+        }
+        let runs = scan.block.reader().runs()?;
+        for (run, rows) in scan.source.runs()? {
+            let ordinal = head.first_stream.saturating_add(u32::try_from(*run).unwrap_or(u32::MAX));
+            let wanted = scan.part.streams.as_ref().is_none_or(|s| s.contains(ordinal));
+            let (min, max) = runs.times(*run).unwrap_or((head.min_time, head.max_time));
+            let excluded =
+                self.bound.is_some_and(|b| b.excludes_rank(b.direction().best(min, max)));
+            if !wanted || excluded || !self.filter.range.overlaps(min, max) {
+                selection.clear_range(rows.clone());
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn positions(scan: &StripScan<'_, '_>, selection: &Bitmap) -> Result<Vec<RowPos>> {
+    let times = scan.source.shared(TIME_FIELD)?;
+    let Column::Times(times) = &*times else { return Ok(Vec::new()) };
+    let head = scan.block.reader().head_of_block();
+    let first_row = scan.part.bounds.cut_lo.saturating_add(head.first_row);
+    let in_block = scan.block.strip_rows(scan.strip).start;
+    let mut out = Vec::with_capacity(selection.count());
+    for (run, rows) in scan.source.runs()? {
+        let stream = head.first_stream.saturating_add(u32::try_from(*run).unwrap_or(u32::MAX));
+        out.extend(selection.iter_range(rows.clone()).map(|row| RowPos {
+            time: times.get(row).copied().unwrap_or(0),
+            part: scan.part.number,
+            stream,
+            order: first_row.saturating_add((in_block + row) as u64),
+            sub: 0,
+        }));
+    }
+    Ok(out)
+}
+
+/// A strip and where it is.
+pub(super) struct StripScan<'s, 'a> {
+    block: &'s BlockScan<'a>,
+    source: &'s StripSource<'s, 'a>,
+    strip: usize,
+    part: &'s OpenPart,
+    all_streams: bool,
+}
+
+impl<'s, 'a> StripScan<'s, 'a> {
+    /// A strip of a block of which all streams are selected.
+    pub(super) fn new(
+        block: &'s BlockScan<'a>,
+        source: &'s StripSource<'s, 'a>,
+        strip: usize,
+        part: &'s OpenPart,
+    ) -> StripScan<'s, 'a> {
+        StripScan { block, source, strip, part, all_streams: true }
+    }
+
+    /// The wanted columns of the selected rows.
+    pub(super) fn batch(&self, output: &ScanOutput, selection: &Bitmap) -> Result<Batch> {
+        let picked: Option<Vec<u32>> = if selection.all() {
+            None
+        } else {
+            Some(selection.iter().map(|r| u32::try_from(r).unwrap_or(u32::MAX)).collect())
+        };
+        let mut batch = Batch::new(picked.as_ref().map_or(selection.len(), Vec::len));
+        for name in self.block.output_names(&output.fields)? {
+            let column = self.source.shared(name)?;
+            if matches!(&*column, Column::Const(value) if value.is_empty()) {
+                continue;
+            }
+            let mut column = match &picked {
+                None => Column::clone(&column),
+                Some(rows) => column.gather(rows),
+            };
+            if let (TIME_FIELD, Column::Times(times)) = (&**name, &column)
+                && output.time_shift != 0
+            {
+                let shift = output.time_shift;
+                let moved = times.iter().map(|t| t.saturating_add(shift)).collect();
+                column = Column::Times(Arc::new(moved));
+            }
+            batch.set_column(name.clone(), column);
+        }
+        if output.positions {
+            batch.set_positions(Some(positions(self, selection)?));
+        }
+        Ok(batch)
+    }
+}
+
+enum StripRows {
+    None,
+    NoMoreInBlock,
+    Batch(Batch),
+}
+
+/// In a block of one stream: the best rank that rows of strips not looked at yet can have.
+#[derive(Debug, Default)]
+struct BlockLimit {
+    best_left: Option<i64>,
+}
+
+impl BlockLimit {
+    /// The rows of a run are sorted by time, so strips to come are not better than these rows.
+    fn seen(&mut self, times: &[i64], direction: Direction) {
+        self.best_left = times.iter().map(|t| direction.rank(*t)).min();
+    }
+}

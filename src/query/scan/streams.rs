@@ -1,0 +1,197 @@
+//! Which streams of a part a query selects.
+
+use super::block::{BlockScan, StripSource};
+use super::frontier::OpenPart;
+use super::scanner::{ScanOutput, StripScan};
+use super::{PartBounds, PartSet};
+use crate::codec::{Bitmap, STRIP_ROWS};
+use crate::error::{Malformed, Result};
+use crate::index::StreamChunk;
+use crate::part::{PartReader, ReadContext};
+use crate::query::ast::{LabelFilter, StreamSelector, TIME_FIELD};
+use crate::query::batch::Batch;
+use crate::query::column::Column;
+use crate::query::context::{Flow, TimeRange};
+use crate::query::counters::ScanCounters;
+use crate::query::fields::FieldSet;
+use crate::query::filter::{ColumnSource, matches_label};
+use crate::query::position::RowPos;
+
+/// The ordinals of the selected streams of a part.
+#[derive(Debug)]
+pub(crate) struct StreamSet {
+    selected: Bitmap,
+}
+
+impl StreamSet {
+    /// The streams of a part that pass all selectors.
+    ///
+    /// Each label filter is judged once per distinct value of a chunk of the stream table.
+    pub(crate) fn select(
+        part: &PartReader,
+        cx: &ReadContext<'_>,
+        selectors: &[StreamSelector],
+    ) -> Result<StreamSet> {
+        let mut selected = Bitmap::empty(part.footer().streams as usize);
+        for (i, at) in part.chunks(cx)?.to_vec().into_iter().enumerate() {
+            let chunk = part.chunk(cx, i)?;
+            let passed = select_in(&chunk, selectors);
+            let passed = passed.map_err(|e| e.at(part.source().path(), at.at.offset))?;
+            for stream in passed.iter() {
+                selected.set(at.first as usize + stream);
+            }
+        }
+        Ok(StreamSet { selected })
+    }
+
+    /// Whether no stream is selected.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.selected.any()
+    }
+
+    /// Whether a stream is selected.
+    pub(crate) fn contains(&self, ordinal: u32) -> bool {
+        self.selected.get(ordinal as usize)
+    }
+
+    /// The number of selected streams of `count` from `first` on.
+    pub(crate) fn count(&self, first: u32, count: u32) -> usize {
+        let first = first as usize;
+        self.selected.count_range(first..first + count as usize)
+    }
+}
+
+fn select_in(
+    chunk: &StreamChunk,
+    selectors: &[StreamSelector],
+) -> std::result::Result<Bitmap, Malformed> {
+    let mut all = Bitmap::full(chunk.len());
+    for selector in selectors {
+        let mut any = Bitmap::empty(chunk.len());
+        for alternative in &selector.alternatives {
+            let mut passed = all.clone();
+            for filter in alternative {
+                retain(chunk, filter, &mut passed)?;
+            }
+            any.or(&passed);
+        }
+        all = any;
+    }
+    Ok(all)
+}
+
+fn retain(
+    chunk: &StreamChunk,
+    filter: &LabelFilter,
+    streams: &mut Bitmap,
+) -> std::result::Result<(), Malformed> {
+    let absent = matches_label(filter, b"");
+    match chunk.label(&filter.label)? {
+        None if absent => {}
+        None => streams.clear_all(),
+        Some(column) => {
+            let answers: Vec<bool> =
+                column.values.iter().map(|v| matches_label(filter, v)).collect();
+            streams.retain(|i| {
+                let code = column.codes.get(i).copied().unwrap_or(0) as usize;
+                match code.checked_sub(1) {
+                    None => absent,
+                    Some(value) => answers.get(value).copied().unwrap_or(false),
+                }
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Hands out the rows of the stream of `hit` with times in `range`, in canonical order.
+pub(crate) fn visit_stream(
+    parts: &dyn PartSet,
+    counters: &ScanCounters,
+    hit: RowPos,
+    range: TimeRange,
+    fields: &FieldSet,
+    visit: &mut dyn FnMut(Batch) -> Result<Flow>,
+) -> Result<()> {
+    let cx = ReadContext::new(&counters.reads);
+    let text = parts.reader(hit.part as usize)?.stream_text(&cx, hit.stream)?;
+    let mut all = Vec::new();
+    for i in 0..parts.len() {
+        let overlaps = |b: &PartBounds| range.overlaps(b.min_time, b.max_time);
+        let Some(bounds) = parts.bounds(i).filter(overlaps) else { continue };
+        let reader = parts.reader(i)?;
+        let Some(ordinal) = find_stream(&reader, &cx, &text)? else { continue };
+        let number = u32::try_from(i).unwrap_or(u32::MAX);
+        let part = OpenPart { number, reader, bounds, streams: None };
+        rows_of_stream(&part, &cx, ordinal, range, fields, &mut all)?;
+    }
+    // Rows of one stream: time, then append order.
+    let all = Batch::concat(&all);
+    let positions = all.positions().unwrap_or(&[]);
+    let mut rows: Vec<u32> = (0..u32::try_from(all.rows()).unwrap_or(u32::MAX)).collect();
+    rows.sort_by_key(|&r| positions.get(r as usize).map(|p| (p.time, p.order)));
+    for chunk in rows.chunks(STRIP_ROWS) {
+        if visit(all.gather(chunk))? == Flow::Stop {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The ordinal of a stream in a part; streams are in the order of their texts.
+fn find_stream(part: &PartReader, cx: &ReadContext<'_>, text: &[u8]) -> Result<Option<u32>> {
+    let (mut low, mut high) = (0, part.footer().streams);
+    while low < high {
+        let middle = low.midpoint(high);
+        match part.stream_text(cx, middle)?.as_slice().cmp(text) {
+            std::cmp::Ordering::Equal => return Ok(Some(middle)),
+            std::cmp::Ordering::Less => low = middle + 1,
+            std::cmp::Ordering::Greater => high = middle,
+        }
+    }
+    Ok(None)
+}
+
+fn rows_of_stream(
+    part: &OpenPart,
+    cx: &ReadContext<'_>,
+    ordinal: u32,
+    range: TimeRange,
+    fields: &FieldSet,
+    out: &mut Vec<Batch>,
+) -> Result<()> {
+    let holds = |first: u32, count: u32, times: (i64, i64)| {
+        first <= ordinal && ordinal - first < count && range.overlaps(times.0, times.1)
+    };
+    for (entry, meta) in part.reader.metaindex(cx)?.iter().enumerate() {
+        if !holds(meta.first_stream, meta.streams, (meta.min_time, meta.max_time)) {
+            continue;
+        }
+        let index = part.reader.index_block(cx, entry)?;
+        for (i, head) in index.heads().enumerate() {
+            if !holds(head.first_stream, head.streams, (head.min_time, head.max_time)) {
+                continue;
+            }
+            let block = BlockScan::new(part.reader.block(cx, &index, i)?, cx);
+            for strip in 0..block.reader().strips() {
+                let source = StripSource::new(&block, strip);
+                let wanted = ordinal - head.first_stream;
+                let run = source.runs()?.iter().find(|(run, _)| *run == wanted as usize);
+                let Some((_, rows)) = run else { continue };
+                let mut selection = Bitmap::empty(source.rows());
+                selection.set_range(rows.clone());
+                let times = source.shared(TIME_FIELD)?;
+                if let Column::Times(times) = &*times {
+                    selection.retain(|row| times.get(row).is_some_and(|t| range.contains(*t)));
+                }
+                if selection.any() {
+                    let scan = StripScan::new(&block, &source, strip, part);
+                    let output =
+                        ScanOutput { fields: fields.clone(), positions: true, time_shift: 0 };
+                    out.push(scan.batch(&output, &selection)?);
+                }
+            }
+        }
+    }
+    Ok(())
+}
