@@ -38,6 +38,11 @@ pub enum Error {
         /// What is not understood.
         what: String,
     },
+    /// An entry is over a limit or has no valid time; it was not appended.
+    Rejected {
+        /// The reason.
+        why: String,
+    },
     /// An option has a value that cannot work.
     InvalidOption {
         /// The option's name.
@@ -144,6 +149,7 @@ impl fmt::Display for Error {
             Error::Unsupported { path, what } => {
                 write!(f, "{} needs a newer version of loglith: {what}", path.display())
             }
+            Error::Rejected { why } => write!(f, "the entry was rejected: {why}"),
             Error::InvalidOption { name, why } => write!(f, "option {name}: {why}"),
             Error::MemoryLimit { what, limit_bytes } => {
                 write!(f, "{what} needs more memory than its limit of {limit_bytes} bytes")

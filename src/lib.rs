@@ -23,7 +23,14 @@ mod sync;
 
 pub use error::{Corruption, Error, QueryError, Result};
 pub use ingest::{IngestOptions, IngestReport, RejectExample, RejectReason, Rejected};
-pub use options::{Durability, QueryOptions};
+pub use options::{Durability, Options, QueryOptions};
 pub use query::ast::{self, StatsItem};
-pub use query::{FieldFilters, Filter, Pipe, Query, Regex, field, message};
+pub use query::{
+    CancelHandle, FieldFilters, Filter, Pipe, Query, QueryStats, Regex, Row, Rows, field, message,
+    write_json,
+};
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};
+pub use store::{
+    ColumnBytes, CompactReport, DayInfo, FlushReport, Ingest, Inspection, OpenReport,
+    PartInspection, Store, StoreStats, VerifyProgress, VerifyReport,
+};

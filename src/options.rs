@@ -1,8 +1,13 @@
 //! Options of a store and of a query: every limit with its default and unit.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Result;
+use crate::io::{Clock, Disk, RealDisk, SystemClock};
 use crate::record::Timestamp;
+use crate::store::Store;
 
 /// What an acknowledged write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,6 +20,119 @@ pub enum Durability {
     Process,
     /// The rows are on the medium: they survive power loss.
     Sync,
+}
+
+/// How a store is opened. The defaults suit a desktop program or an agent.
+///
+/// ```
+/// # fn main() -> loglith::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|_| loglith::Error::Closed)?;
+/// use loglith::{Durability, Store};
+/// let store = Store::options()
+///     .memory_limit(64 << 20)
+///     .durability(Durability::Sync)
+///     .open(dir.path())?;
+/// # store.close()
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) memory_limit_bytes: u64,
+    pub(crate) durability: Durability,
+    pub(crate) flush_interval: Duration,
+    pub(crate) seal_bytes: usize,
+    pub(crate) seal_age: Duration,
+    pub(crate) background: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            disk: Arc::new(RealDisk::new()),
+            clock: Arc::new(SystemClock::new()),
+            memory_limit_bytes: 256 << 20,
+            durability: Durability::default(),
+            flush_interval: Duration::from_secs(60),
+            seal_bytes: 4 << 20,
+            seal_age: Duration::from_secs(1),
+            background: true,
+        }
+    }
+}
+
+impl Options {
+    /// The default options.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// The memory of the store in bytes: a quarter each for rows not yet in files, for flushing
+    /// and merging, for caches, and for queries. Default: 256 MiB; at least 8 MiB.
+    pub fn memory_limit(mut self, bytes: u64) -> Options {
+        self.memory_limit_bytes = bytes.max(8 << 20);
+        self
+    }
+
+    /// What an acknowledged write survives. Default: [`Durability::Process`].
+    pub fn durability(mut self, durability: Durability) -> Options {
+        self.durability = durability;
+        self
+    }
+
+    /// Rows are in a part file at most this long after they were appended. Default: 60 s with a
+    /// journal, 5 s under [`Durability::Buffered`].
+    pub fn flush_interval(mut self, interval: Duration) -> Options {
+        self.flush_interval = interval;
+        self
+    }
+
+    /// The buffer becomes a memory part at this many bytes. Default: 4 MiB.
+    pub fn seal_bytes(mut self, bytes: usize) -> Options {
+        self.seal_bytes = bytes.max(1);
+        self
+    }
+
+    /// Whether the store has a thread of its own that flushes by age. Default: true. Without it
+    /// rows reach part files when the buffer's share of memory is half full, or on
+    /// [`Store::flush`] and [`Store::close`].
+    pub fn background(mut self, background: bool) -> Options {
+        self.background = background;
+        self
+    }
+
+    /// The disk to use. Default: the operating system's.
+    #[doc(hidden)]
+    pub fn disk(mut self, disk: Arc<dyn Disk>) -> Options {
+        self.disk = disk;
+        self
+    }
+
+    /// The clock to use. Default: the operating system's.
+    #[doc(hidden)]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Options {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens the store in `dir` for writing, creating it if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Locked`](crate::Error::Locked) if it is open for writing elsewhere, and those of
+    /// the disk. Damage of single parts does not fail the opening; see
+    /// [`Store::open_report`].
+    pub fn open(self, dir: impl AsRef<Path>) -> Result<Store> {
+        Store::open_with(self, dir.as_ref())
+    }
+
+    /// Opens the store in `dir` for reading, beside a writer or not. Writes nothing.
+    ///
+    /// # Errors
+    /// [`Error::NotAStore`](crate::Error::NotAStore) if there is none.
+    pub fn open_read_only(self, dir: impl AsRef<Path>) -> Result<Store> {
+        Store::open_read_only_with(self, dir.as_ref())
+    }
 }
 
 /// How a query runs. The default suits most: all cores, a quarter of the store's memory, no

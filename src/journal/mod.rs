@@ -16,5 +16,5 @@ mod tests;
 mod writer;
 
 pub(crate) use record::encode;
-pub(crate) use replay::{Replayed, replay};
+pub(crate) use replay::{Replayed, replay, segment_lengths};
 pub(crate) use writer::{Journal, Sealed};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Corruption, Error, Result};
-use crate::io::{Disk, ReadAt, read_vec_at};
+use crate::io::{DirEntry, Disk, ReadAt, read_vec_at};
 use crate::record::RowBatch;
 
 use super::record::decode;
@@ -82,6 +82,15 @@ pub(crate) fn replay(
         out.segments.push(sealed);
     }
     Ok(out)
+}
+
+/// Number and length in bytes of each segment, ascending: they change when the journal does.
+pub(crate) fn segment_lengths(disk: &dyn Disk, root: &Path) -> Result<Vec<(u64, u64)>> {
+    let entries = disk.list(root)?;
+    let segment = |e: &DirEntry| Some((parse_segment_name(&e.name)?, e.len));
+    let mut lengths: Vec<(u64, u64)> = entries.iter().filter_map(segment).collect();
+    lengths.sort_unstable();
+    Ok(lengths)
 }
 
 fn read_all(file: &dyn ReadAt, path: &Path) -> Result<Vec<u8>> {

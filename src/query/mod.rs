@@ -22,11 +22,11 @@ mod batch;
 mod builder;
 mod column;
 mod context;
-mod fault;
 mod counters;
 mod exec;
 #[cfg(test)]
 mod exec_tests;
+mod fault;
 mod fields;
 pub(crate) mod filter;
 mod group;
@@ -51,10 +51,10 @@ mod value_key;
 
 pub use ast::{Filter, Pipe, Query};
 pub use builder::{FieldFilters, field, message};
-pub(crate) use parser::parse_query;
 pub(crate) use context::TimeRange;
 pub use counters::QueryStats;
 pub(crate) use exec::{execute_parts, explain};
+pub(crate) use parser::parse_query;
 pub use regex::Regex;
 pub use rows::{CancelHandle, Row, Rows, write_json};
 pub(crate) use scan::{PartBounds, PartSet};

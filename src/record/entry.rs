@@ -53,6 +53,11 @@ impl Entry {
         self.field("_msg", text)
     }
 
+    /// The entry as a batch of one.
+    pub(crate) fn as_batch(&self) -> &Batch {
+        &self.batch
+    }
+
     /// Names and values in the order in which they were added.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.batch.entries().flat_map(|e| e.fields())

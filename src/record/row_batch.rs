@@ -91,6 +91,23 @@ impl RowBatch {
         (0..self.len()).filter_map(|i| self.row(i))
     }
 
+    /// The rows whose index `keep` holds for, in the same order.
+    pub(crate) fn retain(&self, mut keep: impl FnMut(usize) -> bool) -> RowBatch {
+        let mut builder = RowBatchBuilder::new();
+        let names: Vec<NameId> = self.names.iter().map(|n| builder.name_id(n)).collect();
+        for stream in &self.streams {
+            builder.add_stream(Arc::clone(stream));
+        }
+        for (_, row) in self.iter().enumerate().filter(|(i, _)| keep(*i)) {
+            for (name, value) in row.fields() {
+                let name = names.get(name as usize).copied().unwrap_or(name);
+                builder.push_field(name, value);
+            }
+            builder.finish_row(row.time, row.stream);
+        }
+        builder.finish()
+    }
+
     /// Bytes of memory held, about.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.bytes.capacity()

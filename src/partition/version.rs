@@ -1,0 +1,74 @@
+//! The parts of every day at one moment.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use super::{Hole, PartHandle};
+
+/// Immutable; shared by the store and by every snapshot taken while it was current.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Version {
+    days: BTreeMap<i32, Vec<Arc<PartHandle>>>,
+    holes: Vec<Hole>,
+}
+
+impl Version {
+    /// The version of `parts` and `holes`.
+    pub(crate) fn new(
+        parts: impl IntoIterator<Item = Arc<PartHandle>>,
+        holes: Vec<Hole>,
+    ) -> Version {
+        Version { days: BTreeMap::new(), holes }.replace(&[], parts)
+    }
+
+    /// This version without the parts of `remove` and with those of `add`.
+    pub(crate) fn replace(
+        &self,
+        remove: &[u64],
+        add: impl IntoIterator<Item = Arc<PartHandle>>,
+    ) -> Version {
+        let remove: HashSet<u64> = remove.iter().copied().collect();
+        let mut days = self.days.clone();
+        if !remove.is_empty() {
+            for parts in days.values_mut() {
+                parts.retain(|p| !remove.contains(&p.info().part_id));
+            }
+        }
+        for part in add {
+            let parts = days.entry(part.info().day).or_default();
+            let at = parts.partition_point(|p| p.info().cut_lo < part.info().cut_lo);
+            debug_assert!(
+                parts.get(at).is_none_or(|next| part.info().cut_hi < next.info().cut_lo)
+                    && at
+                        .checked_sub(1)
+                        .and_then(|i| parts.get(i))
+                        .is_none_or(|before| before.info().cut_hi < part.info().cut_lo),
+                "the cuts of a day are disjoint"
+            );
+            parts.insert(at, part);
+        }
+        days.retain(|_, parts| !parts.is_empty());
+        Version { days, holes: self.holes.clone() }
+    }
+
+    /// The days and their parts, both ascending.
+    pub(crate) fn days(&self) -> impl Iterator<Item = (i32, &[Arc<PartHandle>])> + '_ {
+        self.days.iter().map(|(day, parts)| (*day, parts.as_slice()))
+    }
+
+    /// All parts, by day and cut.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Arc<PartHandle>> + '_ {
+        self.days.values().flatten()
+    }
+
+    /// What is known to be lost.
+    pub(crate) fn holes(&self) -> &[Hole] {
+        &self.holes
+    }
+
+    /// The memory parts and their bytes.
+    pub(crate) fn memory_len(&self) -> (usize, u64) {
+        let memory = self.parts().filter(|p| p.is_memory());
+        memory.fold((0, 0), |(n, bytes), p| (n + 1, bytes + p.info().length))
+    }
+}

@@ -1,0 +1,189 @@
+//! The way of a batch into the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::MutexGuard;
+
+use crate::error::{Error, Result};
+use crate::journal;
+use crate::memory::{Cut, PartBytes, days_of, encode_days};
+use crate::options::Durability;
+use crate::part::Profile;
+use crate::partition::{PartHandle, part_entry};
+use crate::record::RowBatch;
+
+use super::core::Core;
+use super::state::{InFlight, State};
+use super::view::BufferView;
+
+/// Whether a writer waits for memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Until a flush has freed some.
+    Yes,
+    /// Not at all: `Error::Full`.
+    No,
+}
+
+/// How long a writer waits for memory before it flushes by itself.
+const WAIT_STEP: Duration = Duration::from_millis(50);
+
+impl Core {
+    /// Appends a batch: visible to queries, and as durable as the options say, when it returns.
+    /// Gives the sequence of its first row.
+    pub(crate) fn append(&self, batch: RowBatch, wait: Wait) -> Result<u64> {
+        self.manifest()?;
+        if batch.is_empty() {
+            return Ok(self.state.lock().sequences.peek());
+        }
+        // Encoding happens before the lock: appenders meet only for the copy into the journal.
+        let mut record = Vec::new();
+        if self.options.durability != Durability::Buffered {
+            journal::encode(&batch, &mut record);
+        }
+        let rows = u32::try_from(batch.len()).map_err(|_| Error::InvalidOption {
+            name: "batch",
+            why: "a batch holds less than 2^32 rows".to_owned(),
+        })?;
+        let mut state = self.writable_state(batch.heap_bytes() as u64, wait)?;
+        let sequence = self.take_sequences(&mut state, u64::from(rows))?;
+        if let Some(journal) = &mut state.journal {
+            journal.append(sequence, rows, &record)?;
+            if self.options.durability == Durability::Sync
+                && let Err(e) = journal.sync()
+            {
+                state.poisoned.get_or_insert_with(|| e.to_string());
+                return Err(e);
+            }
+        }
+        let now = self.clock.monotonic();
+        state.buffer_view = None;
+        state.buffer.push(sequence, Arc::new(batch), now);
+        let full = state.buffer.heap_bytes() >= self.options.seal_bytes;
+        let cut = if full { state.cut_buffer() } else { None };
+        drop(state);
+        if let Some(view) = cut {
+            self.land_in_memory(&view)?;
+        }
+        self.flush_when_full()?;
+        Ok(sequence)
+    }
+
+    /// Writes a large cut straight into part files, without journal: its rows are acknowledged,
+    /// and seen by queries, when the call returns. `rows` are the batches in order.
+    pub(crate) fn append_bulk(&self, reserved: Bulk, batches: Vec<RowBatch>) -> Result<()> {
+        let mut at = reserved.lo;
+        let mut cut = Cut { lo: reserved.lo, hi: reserved.hi, batches: Vec::new(), heap_bytes: 0 };
+        for batch in batches {
+            let sequence = at;
+            at += batch.len() as u64;
+            cut.batches.push((sequence, Arc::new(batch)));
+        }
+        debug_assert!(at == reserved.hi + 1, "a bulk cut is full");
+        let result = self.write_cut(&cut);
+        let mut state = self.state.lock();
+        state.land(reserved.lo);
+        let result = result.map(|parts| {
+            state.version = Arc::new(state.version.replace(&[], parts));
+        });
+        drop(state);
+        self.changed.notify_all();
+        result
+    }
+
+    /// Takes the sequences of a bulk cut of `rows` rows, behind everything appended so far.
+    pub(crate) fn reserve_bulk(&self, rows: u64) -> Result<Bulk> {
+        debug_assert!(rows > 0, "a cut has rows");
+        let mut state = self.writable_state(0, Wait::Yes)?;
+        let before = state.cut_buffer();
+        let lo = self.take_sequences(&mut state, rows)?;
+        let hi = lo + rows - 1;
+        state.in_flight.push(InFlight { lo, hi, view: None, failed: false });
+        drop(state);
+        if let Some(view) = before
+            && let Err(e) = self.land_in_memory(&view)
+        {
+            self.state.lock().land(lo);
+            return Err(e);
+        }
+        Ok(Bulk { lo, hi })
+    }
+
+    /// Encodes a cut into memory parts and lands it.
+    pub(crate) fn land_in_memory(&self, view: &BufferView) -> Result<()> {
+        let cut = view.cut();
+        let parts = self.encode_cut(cut);
+        let mut state = self.state.lock();
+        let result = match parts {
+            Ok(parts) => {
+                state.version = Arc::new(state.version.replace(&[], parts));
+                state.land(cut.lo);
+                Ok(())
+            }
+            Err(e) => {
+                state.fail(cut.lo);
+                Err(e)
+            }
+        };
+        drop(state);
+        self.changed.notify_all();
+        result
+    }
+
+    fn encode_cut(&self, cut: &Cut) -> Result<Vec<Arc<PartHandle>>> {
+        let batches: Vec<&RowBatch> = cut.batches.iter().map(|(_, b)| b.as_ref()).collect();
+        let mut ids = Vec::new();
+        for _ in days_of(&batches) {
+            ids.push(self.part_id()?);
+        }
+        let mut ids = ids.into_iter();
+        let encoded = encode_days(cut, |day| {
+            let id = ids.next().unwrap_or(u64::MAX);
+            self.writer_options(id, day, (cut.lo, cut.hi), Profile::Flush)
+        })?;
+        let handle = |p: PartBytes| Arc::new(PartHandle::memory(part_entry(&p.summary), p.bytes));
+        Ok(encoded.into_iter().map(handle).collect())
+    }
+
+    /// The state, when it takes writes and there is memory for `bytes` more.
+    fn writable_state(&self, bytes: u64, wait: Wait) -> Result<MutexGuard<'_, State>> {
+        let share = self.memory_share();
+        let mut state = self.state.lock();
+        loop {
+            state.check_writable()?;
+            let held = state.memory_bytes();
+            // A batch larger than the share passes when nothing else is held.
+            if held == 0 || held + bytes <= share {
+                return Ok(state);
+            }
+            if wait == Wait::No {
+                return Err(Error::Full);
+            }
+            drop(state);
+            self.flush()?;
+            state = self.state.lock();
+            if state.memory_bytes() + bytes > share && state.memory_bytes() > 0 {
+                self.wait(&mut state, WAIT_STEP);
+            }
+        }
+    }
+
+    fn take_sequences(&self, state: &mut State, rows: u64) -> Result<u64> {
+        let manifest = self.manifest()?;
+        state.sequences.take(rows, || manifest.lock().reserve_sequences())
+    }
+
+    /// Half of the share of memory starts a flush, so that appends seldom wait for one.
+    fn flush_when_full(&self) -> Result<()> {
+        let half = self.memory_share() / 2;
+        if self.state.lock().memory_bytes() >= half { self.flush().map(|_| ()) } else { Ok(()) }
+    }
+}
+
+/// The sequences of a bulk cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bulk {
+    lo: u64,
+    hi: u64,
+}

@@ -1,0 +1,220 @@
+//! Many lines at once: parsing and encoding side by side, rows in the order of the input.
+
+use std::io::Read;
+
+use crossbeam::channel::{Receiver, bounded};
+use memchr::{memchr, memrchr};
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::{Error, Result};
+
+/// Input is cut at line ends into chunks of about this many bytes; a chunk is parsed and encoded
+/// by one worker and becomes one part for each day in it.
+pub(crate) const CHUNK_BYTES: usize = 32 << 20;
+
+/// A piece of the input that begins and ends at a line's end.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// Its place among the chunks.
+    pub(crate) index: u64,
+    /// Its bytes. A line over the limit is cut behind the limit, so that its parser rejects it.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Lets workers pass one after the other, in the order of their chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    next: Mutex<u64>,
+    changed: Condvar,
+}
+
+/// The right to pass; dropping it passes, so that an error of one worker never stops the others.
+#[derive(Debug)]
+pub(crate) struct Ticket<'a> {
+    turns: &'a Turns,
+    index: u64,
+}
+
+impl Turns {
+    /// The ticket of a chunk.
+    pub(crate) fn ticket(&self, index: u64) -> Ticket<'_> {
+        Ticket { turns: self, index }
+    }
+
+    fn wait(&self, index: u64) {
+        let mut next = self.next.lock();
+        while *next != index {
+            self.changed.wait(&mut next);
+        }
+    }
+}
+
+impl Ticket<'_> {
+    /// Waits until every chunk before has passed, runs `f`, and lets the next pass.
+    pub(crate) fn pass<T>(self, f: impl FnOnce() -> T) -> T {
+        self.turns.wait(self.index);
+        f()
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.turns.wait(self.index);
+        *self.turns.next.lock() = self.index + 1;
+        self.turns.changed.notify_all();
+    }
+}
+
+/// Reads `input`, which `head` begins, in chunks and hands them to `workers` threads running
+/// `work`; lines are at most `longest` bytes. Gives the first error, of the input or of a worker.
+pub(crate) fn run(
+    input: impl Read,
+    workers: usize,
+    longest: usize,
+    head: Vec<u8>,
+    work: impl Fn(Chunk) -> Result<()> + Sync,
+) -> Result<()> {
+    let (sender, receiver) = bounded::<Chunk>(1);
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = (0..workers.max(1))
+            .map(|_| {
+                let receiver = receiver.clone();
+                scope.spawn(move || consume(&receiver, work))
+            })
+            .collect();
+        drop(receiver);
+        let mut chunks = Chunks { input, longest, carry: head, skipping: false };
+        let mut result = Ok(());
+        for index in 0.. {
+            match chunks.next() {
+                Ok(Some(bytes)) => {
+                    if sender.send(Chunk { index, bytes }).is_err() {
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(e) => {
+                    result = Err(e);
+                    break;
+                }
+            }
+        }
+        drop(sender);
+        for thread in threads {
+            let ended = thread.join().unwrap_or_else(|_| {
+                Err(Error::Poisoned { why: "a worker of an ingestion panicked".to_owned() })
+            });
+            result = result.and(ended);
+        }
+        result
+    })
+}
+
+/// After an error the remaining chunks still take their turns, without being worked on.
+fn consume(chunks: &Receiver<Chunk>, work: &(impl Fn(Chunk) -> Result<()> + Sync)) -> Result<()> {
+    let mut result = Ok(());
+    for chunk in chunks {
+        let ended = work(chunk);
+        if result.is_ok() {
+            result = ended;
+        }
+    }
+    result
+}
+
+/// Cuts an input at line ends.
+struct Chunks<R> {
+    input: R,
+    longest: usize,
+    carry: Vec<u8>,
+    /// Whether the rest of a line over the limit is still to be passed over.
+    skipping: bool,
+}
+
+impl<R: Read> Chunks<R> {
+    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        loop {
+            let mut bytes = std::mem::take(&mut self.carry);
+            let before = bytes.len();
+            let got = self
+                .input
+                .by_ref()
+                .take(CHUNK_BYTES as u64)
+                .read_to_end(&mut bytes)
+                .map_err(|e| Error::io("read", std::path::Path::new("the input"), e))?;
+            let ended = got < CHUNK_BYTES;
+            if self.skipping {
+                let line_end = memchr(b'\n', &bytes).map_or(bytes.len(), |i| i + 1);
+                self.skipping = line_end == bytes.len() && !bytes.ends_with(b"\n");
+                bytes.drain(..line_end);
+            }
+            if ended {
+                return Ok((!bytes.is_empty()).then_some(bytes));
+            }
+            match memrchr(b'\n', bytes.get(before.min(bytes.len())..).unwrap_or(&[])) {
+                Some(i) => {
+                    self.carry = bytes.split_off(before.min(bytes.len()) + i + 1);
+                    return Ok(Some(bytes));
+                }
+                None if bytes.len() > self.longest => {
+                    bytes.truncate(self.longest + 1);
+                    bytes.push(b'\n');
+                    self.skipping = true;
+                    return Ok(Some(bytes));
+                }
+                None => self.carry = bytes,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONGEST: usize = 4 << 20;
+
+    #[test]
+    fn chunks_end_at_line_ends_and_pass_in_order() {
+        let line = [vec![b'x'; 999], vec![b'\n']].concat();
+        let input: Vec<u8> = line.repeat(70_000);
+        let turns = Turns::default();
+        let seen = Mutex::new(Vec::new());
+        run(input.as_slice(), 3, LONGEST, b"first\n".to_vec(), |chunk| {
+            assert!(chunk.bytes.ends_with(b"\n"));
+            let ticket = turns.ticket(chunk.index);
+            ticket.pass(|| seen.lock().push((chunk.index, chunk.bytes.len())));
+            Ok(())
+        })
+        .unwrap();
+        let seen = seen.into_inner();
+        assert!(seen.iter().enumerate().all(|(i, (index, _))| i as u64 == *index));
+        assert_eq!(seen.iter().map(|(_, len)| len).sum::<usize>(), input.len() + 6);
+    }
+
+    #[test]
+    fn an_error_ends_the_run_and_stops_nobody() {
+        let input = vec![b'\n'; CHUNK_BYTES * 3];
+        let turns = Turns::default();
+        let refused = run(input.as_slice(), 2, LONGEST, Vec::new(), |chunk| {
+            let _ticket = turns.ticket(chunk.index);
+            if chunk.index == 0 { Err(Error::Closed) } else { Ok(()) }
+        });
+        assert!(matches!(refused, Err(Error::Closed)));
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_behind_the_limit() {
+        let long = vec![b'y'; CHUNK_BYTES * 3 + 5];
+        let input = [b"a\n".to_vec(), long, b"\nb\nc".to_vec()].concat();
+        let lines = Mutex::new(Vec::new());
+        run(input.as_slice(), 1, LONGEST, Vec::new(), |chunk| {
+            let split = chunk.bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty());
+            lines.lock().extend(split.map(<[u8]>::len));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(lines.into_inner(), [1, LONGEST + 1, 1, 1]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The inside of an open store, shared by its handles and its threads.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::{Error, Result};
+use crate::io::{Clock, DescriptorCache, Disk, Fsync, LockGuard};
+use crate::manifest::{Edit, Manifest};
+use crate::options::Options;
+use crate::part::{Profile, WriterOptions};
+use crate::partition::{PartHandle, Snapshot};
+
+use super::follow::Follower;
+use super::report::OpenReport;
+use super::state::State;
+use super::view::BufferView;
+
+/// How many part files are held open between reads.
+pub(crate) const DESCRIPTORS_MAX: usize = 256;
+
+/// Everything of a store but its threads.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) root: PathBuf,
+    pub(crate) options: Options,
+    pub(crate) store_id: u128,
+    pub(crate) files: Arc<DescriptorCache>,
+    pub(crate) report: OpenReport,
+    pub(crate) state: Mutex<State>,
+    /// Signalled when memory is freed, a cut has landed, or the store closes.
+    pub(crate) changed: Condvar,
+    pub(crate) role: Role,
+}
+
+/// What a store may do.
+#[derive(Debug)]
+pub(crate) enum Role {
+    /// The one writer.
+    Writer {
+        /// Locked after `state` where both are needed, never the other way round.
+        manifest: Mutex<Manifest>,
+        /// Held during a flush, so that there is one at a time.
+        flushing: Mutex<()>,
+        /// Held during a merge.
+        merging: Mutex<()>,
+        /// Keeps other writers out.
+        lock: Box<dyn LockGuard>,
+    },
+    /// A reader beside the writer.
+    Reader(Mutex<Follower>),
+}
+
+impl Core {
+    /// The manifest, for a writer.
+    pub(crate) fn manifest(&self) -> Result<&Mutex<Manifest>> {
+        match &self.role {
+            Role::Writer { manifest, .. } => Ok(manifest),
+            Role::Reader(_) => Err(Error::ReadOnly),
+        }
+    }
+
+    /// Makes `edit` true, durably.
+    pub(crate) fn commit(&self, edit: &Edit) -> Result<()> {
+        let result = self.manifest()?.lock().append(edit, Fsync::Now);
+        if let Err(Error::Poisoned { why }) = &result {
+            self.state.lock().poisoned.get_or_insert_with(|| why.clone());
+            self.changed.notify_all();
+        }
+        result
+    }
+
+    /// Takes an id for a part.
+    pub(crate) fn part_id(&self) -> Result<u64> {
+        let manifest = self.manifest()?;
+        self.state.lock().part_ids.take(1, || manifest.lock().reserve_ids())
+    }
+
+    /// The writer's options for a new part of this store.
+    pub(crate) fn writer_options(
+        &self,
+        part_id: u64,
+        day: i32,
+        cuts: (u64, u64),
+        profile: Profile,
+    ) -> WriterOptions {
+        WriterOptions {
+            store_id: self.store_id,
+            ..WriterOptions::new(part_id, i64::from(day), cuts, profile)
+        }
+    }
+
+    /// What a query sees: every row acknowledged before the call, none twice.
+    pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>> {
+        if let Role::Reader(follower) = &self.role {
+            return follower.lock().snapshot(self);
+        }
+        let (version, views) = {
+            let mut state = self.state.lock();
+            if state.closed {
+                return Err(Error::Closed);
+            }
+            let mut views: Vec<Arc<BufferView>> =
+                state.in_flight.iter().filter_map(|f| f.view.clone()).collect();
+            views.extend(state.view_buffer());
+            (Arc::clone(&state.version), views)
+        };
+        let mut parts: Vec<Arc<PartHandle>> = Vec::new();
+        for view in views {
+            parts.extend(view.parts(self.store_id)?.iter().cloned());
+        }
+        Ok(Arc::new(Snapshot::new(&version, parts)))
+    }
+
+    /// Waits until something changes, at most for `timeout`; the lock is given up meanwhile.
+    pub(crate) fn wait(&self, state: &mut parking_lot::MutexGuard<'_, State>, timeout: Duration) {
+        let _ = self.changed.wait_for(state, timeout);
+    }
+
+    /// The share of memory that rows outside files may take.
+    pub(crate) fn memory_share(&self) -> u64 {
+        self.options.memory_limit_bytes / 4
+    }
+}
+
+/// Whether the disk is full, which passes by itself.
+pub(crate) fn is_no_space(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull)
+}

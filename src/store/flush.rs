@@ -1,0 +1,153 @@
+//! Memory -> part files -> manifest.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::io::{FileWriter, Fsync, is_not_found, publish};
+use crate::manifest::{Change, Edit, day_dir, part_path};
+use crate::memory::{Cut, days_of};
+use crate::part::{FileSink, PartSummary, Profile, write_part};
+use crate::partition::{PartEntry, PartHandle, part_entry};
+use crate::record::RowBatch;
+
+use super::core::{Core, Role};
+use super::report::FlushReport;
+use super::state::InFlight;
+
+impl Core {
+    /// Writes everything acknowledged so far into part files.
+    ///
+    /// 1. The buffer is cut and becomes memory parts; cuts of other threads are waited for.
+    /// 2. Each memory part is written to a temporary file, synced, renamed; the directory is
+    ///    synced.
+    /// 3. One manifest edit lists them all, over all days.
+    /// 4. The version is swapped, memory is freed, the journal is released.
+    pub(crate) fn flush(&self) -> Result<FlushReport> {
+        let Role::Writer { flushing, .. } = &self.role else { return Err(Error::ReadOnly) };
+        let _one_at_a_time = flushing.lock();
+        let through = self.settle()?;
+        let version = Arc::clone(&self.state.lock().version);
+        let waiting: Vec<Arc<PartHandle>> = version
+            .parts()
+            .filter(|p| p.is_memory() && p.info().cut_hi <= through)
+            .cloned()
+            .collect();
+        let mut report = FlushReport::default();
+        let mut written = Vec::new();
+        for part in &waiting {
+            let Some(bytes) = part.memory_bytes() else { continue };
+            let entry = part.info().clone();
+            self.publish_part(&entry, |file, _| {
+                file.append(bytes).map_err(|e| Error::io("append", &part.path(), e))
+            })?;
+            report.parts += 1;
+            report.rows += entry.rows;
+            report.bytes += entry.length;
+            written.push(entry);
+        }
+        self.list_parts(&written, through)?;
+        let handles: Vec<_> = written.into_iter().map(|entry| self.file_handle(entry)).collect();
+        let memory_ids: Vec<u64> = waiting.iter().map(|p| p.info().part_id).collect();
+        let mut state = self.state.lock();
+        state.version = Arc::new(state.version.replace(&memory_ids, handles));
+        let idle = state.buffer.rows() == 0
+            && state.in_flight.iter().all(|f| f.view.is_none())
+            && state.version.memory_len().0 == 0;
+        if let Some(journal) = &mut state.journal {
+            // A segment that cannot be removed now is removed after a later flush.
+            let _ = journal.release(through, idle);
+        }
+        drop(state);
+        self.changed.notify_all();
+        Ok(report)
+    }
+
+    /// Cuts the buffer and waits until every cut up to it has landed; gives the last sequence
+    /// of that cut.
+    fn settle(&self) -> Result<u64> {
+        let mut state = self.state.lock();
+        let cut = state.cut_buffer();
+        let through = state.sequences.peek().saturating_sub(1);
+        drop(state);
+        if let Some(view) = cut {
+            self.land_in_memory(&view)?;
+        }
+        loop {
+            let mut state = self.state.lock();
+            let waiting = |f: &&mut InFlight| f.view.is_some() && f.hi <= through;
+            let Some(first) = state.in_flight.iter_mut().find(waiting) else { break };
+            let retry = if std::mem::take(&mut first.failed) { first.view.clone() } else { None };
+            match retry {
+                None => self.wait(&mut state, Duration::from_millis(20)),
+                Some(view) => {
+                    drop(state);
+                    self.land_in_memory(&view)?;
+                }
+            }
+        }
+        Ok(through)
+    }
+
+    /// Writes a cut straight into part files and lists them.
+    pub(crate) fn write_cut(&self, cut: &Cut) -> Result<Vec<Arc<PartHandle>>> {
+        let batches: Vec<&RowBatch> = cut.batches.iter().map(|(_, b)| b.as_ref()).collect();
+        let mut written = Vec::new();
+        for day in days_of(&batches) {
+            let id = self.part_id()?;
+            let options = self.writer_options(id, day, (cut.lo, cut.hi), Profile::Flush);
+            let path = part_path(&self.root, day, id);
+            let summary = self.publish_file(day, &path, |file, path| {
+                write_part(&batches, &options, &mut FileSink { file, path })
+            })?;
+            written.push(part_entry(&summary));
+        }
+        let mut edit = Edit::default();
+        written.iter().for_each(|entry| edit.push(Change::AddPart(entry.clone())));
+        self.commit(&edit)?;
+        Ok(written.into_iter().map(|entry| self.file_handle(entry)).collect())
+    }
+
+    fn list_parts(&self, entries: &[PartEntry], through: u64) -> Result<()> {
+        let mut edit = Edit::default();
+        entries.iter().for_each(|entry| edit.push(Change::AddPart(entry.clone())));
+        if !entries.is_empty() {
+            edit.push(Change::FlushedThrough { through });
+            self.commit(&edit)?;
+        }
+        Ok(())
+    }
+
+    fn publish_part(
+        &self,
+        entry: &PartEntry,
+        write: impl FnOnce(&mut dyn FileWriter, &Path) -> Result<()>,
+    ) -> Result<()> {
+        let path = part_path(&self.root, entry.day, entry.part_id);
+        self.publish_file(entry.day, &path, write)
+    }
+
+    /// Writes a part's file under a temporary name and publishes it.
+    pub(crate) fn publish_file<T>(
+        &self,
+        day: i32,
+        path: &Path,
+        write: impl FnOnce(&mut dyn FileWriter, &Path) -> Result<T>,
+    ) -> Result<T> {
+        let dir = day_dir(&self.root, day);
+        match self.disk.list(&dir) {
+            Ok(_) => {}
+            Err(e) if is_not_found(&e) => self.disk.create_dir_all(&dir)?,
+            Err(e) => return Err(e),
+        }
+        publish(self.disk.as_ref(), path, Fsync::Now, |file| write(file, path))
+    }
+
+    /// A handle on a listed part's file.
+    pub(crate) fn file_handle(&self, entry: PartEntry) -> Arc<PartHandle> {
+        let path = part_path(&self.root, entry.day, entry.part_id);
+        let (disk, files) = (Arc::clone(&self.disk), Arc::clone(&self.files));
+        Arc::new(PartHandle::file(entry, disk, files, path))
+    }
+}

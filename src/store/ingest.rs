@@ -1,0 +1,193 @@
+//! The handle that appends.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+use crate::ingest::{
+    DayGate, IngestOptions, IngestReport, JsonLines, RowWriter, append_batch, read_json_lines,
+};
+use crate::record::{Batch, Entry, RowBatch};
+
+use super::append::Wait;
+use super::bulk::{self, CHUNK_BYTES, Chunk, Turns};
+use super::core::Core;
+use super::handle::Store;
+
+/// Input longer than this goes straight into part files, in chunks side by side.
+const BULK_BYTES: usize = 4 << 20;
+
+/// Appends to a store, with stream fields of its own. Cheap to make; share it between threads or
+/// make one for each.
+#[derive(Debug)]
+pub struct Ingest {
+    store: Store,
+    options: Arc<IngestOptions>,
+    gate: Arc<dyn DayGate>,
+    /// Writers at rest: they remember the names and streams they have seen.
+    writers: Mutex<Vec<RowWriter>>,
+}
+
+impl Ingest {
+    pub(crate) fn new(store: Store, options: IngestOptions) -> Ingest {
+        let gate: Arc<dyn DayGate> = Arc::new(StoreDays::new(&store, options.limits.max_days));
+        Ingest { store, options: Arc::new(options), gate, writers: Mutex::default() }
+    }
+
+    /// Appends one entry. It is visible to queries, and as durable as the store's options say,
+    /// when the call returns. Blocks while the buffer is full.
+    ///
+    /// # Errors
+    /// [`Error::Rejected`] if the entry is over a limit, and those of the journal; the entry is
+    /// not appended then.
+    pub fn append(&self, entry: Entry) -> Result<()> {
+        self.append_waiting(&entry, Wait::Yes)
+    }
+
+    /// As [`append`](Ingest::append), but fails with [`Error::Full`] instead of blocking.
+    ///
+    /// # Errors
+    /// Those of [`append`](Ingest::append), and [`Error::Full`].
+    pub fn try_append(&self, entry: Entry) -> Result<()> {
+        self.append_waiting(&entry, Wait::No)
+    }
+
+    /// Appends the entries of a batch: all of them become visible together, unless the batch is
+    /// above 64 MiB and had to be split. Entries over a limit are left out and counted.
+    ///
+    /// # Errors
+    /// Those of the journal.
+    pub fn append_batch(&self, batch: Batch) -> Result<IngestReport> {
+        let mut report = IngestReport::default();
+        let mut writer = self.writer().with_target_bytes(usize::MAX);
+        let core = self.store.core();
+        let sink = |rows: RowBatch| core.append(rows, Wait::Yes).map(|_| ());
+        let result = append_batch(&mut writer, &batch, &mut report, sink);
+        self.writers.lock().push(writer);
+        result.map(|()| report)
+    }
+
+    /// Appends newline-delimited JSON: one object a line. Bad lines are counted with line number
+    /// and reason and do not stop the stream.
+    ///
+    /// Input above 4 MiB is parsed and written by several threads straight into part files; a
+    /// shorter one goes through the journal. Either way the rows are acknowledged when the call
+    /// returns.
+    ///
+    /// # Errors
+    /// Those of `input` and of the disk; rows before the failure may have been appended.
+    pub fn ndjson(&self, mut input: impl Read) -> Result<IngestReport> {
+        let mut head = Vec::new();
+        let limit = BULK_BYTES as u64;
+        let read = input.by_ref().take(limit).read_to_end(&mut head);
+        let read = read.map_err(|e| Error::io("read", Path::new("the input"), e))? as u64;
+        if read < limit { self.small(&head) } else { self.bulk(head, input) }
+    }
+
+    fn append_waiting(&self, entry: &Entry, wait: Wait) -> Result<()> {
+        let mut report = IngestReport::default();
+        let mut writer = self.writer();
+        let mut rows = entry.as_batch().entries();
+        let row = rows.try_for_each(|row| writer.append(row, &mut report));
+        let result = match row {
+            Ok(()) => self.store.core().append(writer.take_batch(), wait).map(|_| ()),
+            Err(r) => Err(Error::Rejected { why: format!("{}: {}", r.reason, r.detail) }),
+        };
+        self.writers.lock().push(writer);
+        result
+    }
+
+    fn small(&self, input: &[u8]) -> Result<IngestReport> {
+        let mut report = IngestReport::default();
+        let core = self.store.core();
+        let mut lines = JsonLines::new(self.writer());
+        let mut sink = |rows: RowBatch| core.append(rows, Wait::Yes).map(|_| ());
+        read_json_lines(input, Path::new("the input"), &mut lines, &mut report, &mut sink)?;
+        Ok(report)
+    }
+
+    fn bulk(&self, head: Vec<u8>, input: impl Read) -> Result<IngestReport> {
+        let total = Mutex::new(IngestReport::default());
+        let turns = Turns::default();
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let longest = self.options.limits.max_entry_bytes;
+        bulk::run(input, workers, longest, head, |chunk| self.bulk_chunk(chunk, &turns, &total))?;
+        Ok(total.into_inner())
+    }
+
+    /// Parses a chunk, takes its sequences when all chunks before it have taken theirs, and
+    /// writes its parts.
+    fn bulk_chunk(&self, chunk: Chunk, turns: &Turns, total: &Mutex<IngestReport>) -> Result<()> {
+        let ticket = turns.ticket(chunk.index);
+        let core = self.store.core();
+        let mut report = IngestReport::default();
+        let mut batches: Vec<RowBatch> = Vec::new();
+        let mut lines = JsonLines::new(self.writer().with_target_bytes(CHUNK_BYTES));
+        let mut sink = |rows: RowBatch| {
+            batches.push(rows);
+            Ok(())
+        };
+        lines.parse_chunk(&chunk.bytes, &mut report, &mut sink)?;
+        lines.flush(&mut sink)?;
+        drop(chunk);
+        let rows: u64 = batches.iter().map(|b| b.len() as u64).sum();
+        let reserved = ticket.pass(|| {
+            total.lock().merge(&report);
+            if rows > 0 { core.reserve_bulk(rows).map(Some) } else { Ok(None) }
+        })?;
+        match reserved {
+            Some(reserved) => core.append_bulk(reserved, batches),
+            None => Ok(()),
+        }
+    }
+
+    fn writer(&self) -> RowWriter {
+        let now = self.store.core().clock.now();
+        let resting = self.writers.lock().pop();
+        let mut writer = resting.unwrap_or_else(|| {
+            RowWriter::new(Arc::clone(&self.options), now).with_gate(Arc::clone(&self.gate))
+        });
+        writer.set_now(now);
+        writer
+    }
+}
+
+/// Keeps the number of days of a store within its limit: one batch with broken times must not
+/// make 100,000 directories.
+#[derive(Debug)]
+struct StoreDays {
+    days: Mutex<std::collections::BTreeSet<i32>>,
+    limit: usize,
+}
+
+impl StoreDays {
+    fn new(store: &Store, limit: usize) -> StoreDays {
+        let days = store.core().days();
+        StoreDays { days: Mutex::new(days), limit }
+    }
+}
+
+impl DayGate for StoreDays {
+    fn admit(&self, day: i32) -> bool {
+        let mut days = self.days.lock();
+        if days.contains(&day) {
+            return true;
+        }
+        let room = days.len() < self.limit;
+        if room {
+            days.insert(day);
+        }
+        room
+    }
+}
+
+impl Core {
+    /// The days that hold rows.
+    fn days(&self) -> std::collections::BTreeSet<i32> {
+        let state = self.state.lock();
+        state.version.days().map(|(day, _)| day).collect()
+    }
+}

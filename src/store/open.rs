@@ -1,0 +1,274 @@
+//! Opening a store.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::{Error, Result};
+use crate::io::{DescriptorCache, Disk, TEMP_SUFFIX, is_not_found};
+use crate::journal::{Journal, Replayed, replay};
+use crate::manifest::{
+    Facts, FoundPart, LOCK_FILE, Manifest, ManifestReport, ManifestState, PartFacts, PartRef,
+    QUARANTINE_DIR, Reconciled, StoreId, parse_day_dir, parse_part_file, part_path,
+    quarantine_path, reconcile,
+};
+use crate::memory::Buffer;
+use crate::options::{Durability, Options};
+use crate::part::{PartReader, PartSource, ReadContext, ReadStats};
+use crate::partition::{PartHandle, Version};
+use crate::record::Timestamp;
+
+use super::core::{Core, DESCRIPTORS_MAX, Role};
+use super::follow::Follower;
+use super::ids::Counter;
+use super::recovered::Recovered;
+use super::report::OpenReport;
+use super::state::{InFlight, State};
+
+/// Opens a store for writing:
+///
+/// 1. take the lock;
+/// 2. read the manifest, or begin one;
+/// 3. list the days' files and reconcile them with the manifest: adopt, set aside, remove;
+/// 4. replay the journal: rows that no part holds come back into the buffer.
+///
+/// No part is read, but footers of files that are not as listed.
+pub(crate) fn open_writer(options: Options, dir: &Path) -> Result<Core> {
+    let disk = Arc::clone(&options.disk);
+    disk.create_dir_all(dir)?;
+    let lock = disk.lock(&dir.join(LOCK_FILE))?;
+    let (mut manifest, manifest_report) = open_manifest(&disk, dir)?;
+    let mut report = OpenReport::default();
+    note_manifest(&manifest_report, &mut report);
+    recover_files(disk.as_ref(), dir, &mut manifest, &manifest_report, &mut report)?;
+
+    let store_id = u128::from_le_bytes(manifest.state().store_id().0);
+    let mut recovered = Recovered::new(options.clock.monotonic());
+    let replayed = replay(disk.as_ref(), dir, store_id, &mut |sequence, batch| {
+        recovered.push(manifest.state(), sequence, batch);
+        Ok(())
+    })?;
+    note_replay(&replayed, &mut report);
+    report.replayed_rows = recovered.rows();
+    let (cuts, buffer) = recovered.finish();
+    let files = DescriptorCache::new(Arc::clone(&disk), DESCRIPTORS_MAX);
+    let journal = (options.durability != Durability::Buffered).then(|| {
+        Journal::new(Arc::clone(&disk), dir.to_path_buf(), store_id, replayed.segments.clone())
+    });
+    let state = State {
+        version: Arc::new(version_of(manifest.state(), &disk, &files, dir)),
+        buffer,
+        buffer_view: None,
+        in_flight: cuts.into_iter().map(InFlight::waiting).collect(),
+        journal,
+        sequences: Counter::new(manifest.state().sequences_below()),
+        part_ids: Counter::new(manifest.state().ids_below()),
+        poisoned: None,
+        last_error: None,
+        closed: false,
+    };
+    let role = Role::Writer {
+        manifest: Mutex::new(manifest),
+        flushing: Mutex::new(()),
+        merging: Mutex::new(()),
+        lock,
+    };
+    Ok(new_core(options, dir, store_id, files, report, state, role))
+}
+
+/// Opens a store for reading. Writes nothing.
+pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
+    let disk = Arc::clone(&options.disk);
+    let follower = Follower::open(&disk, dir)?;
+    let store_id = follower.store_id();
+    let files = DescriptorCache::new(Arc::clone(&disk), DESCRIPTORS_MAX);
+    let report = follower.report();
+    let state = State {
+        version: Arc::default(),
+        buffer: Buffer::default(),
+        buffer_view: None,
+        in_flight: Vec::new(),
+        journal: None,
+        sequences: Counter::new(0),
+        part_ids: Counter::new(0),
+        poisoned: None,
+        last_error: None,
+        closed: false,
+    };
+    let role = Role::Reader(Mutex::new(follower));
+    Ok(new_core(options, dir, store_id, files, report, state, role))
+}
+
+fn new_core(
+    options: Options,
+    dir: &Path,
+    store_id: u128,
+    files: Arc<DescriptorCache>,
+    report: OpenReport,
+    state: State,
+    role: Role,
+) -> Core {
+    Core {
+        disk: Arc::clone(&options.disk),
+        clock: Arc::clone(&options.clock),
+        root: dir.to_path_buf(),
+        options,
+        store_id,
+        files,
+        report,
+        state: Mutex::new(state),
+        changed: Condvar::new(),
+        role,
+    }
+}
+
+fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path) -> Result<(Manifest, ManifestReport)> {
+    match Manifest::open(Arc::clone(disk), dir) {
+        Err(Error::NotAStore { .. }) => {
+            let manifest = Manifest::create(Arc::clone(disk), dir, StoreId::random())?;
+            Ok((manifest, ManifestReport::default()))
+        }
+        other => other,
+    }
+}
+
+fn note_manifest(manifest: &ManifestReport, report: &mut OpenReport) {
+    if manifest.dropped_bytes > 0 {
+        let bytes = manifest.dropped_bytes;
+        report.notes.push(format!("{bytes} bytes of a torn last manifest edit were dropped"));
+    }
+    if let Some(fallback) = &manifest.fallback {
+        report.damage.push(fallback.damage.clone());
+        report.notes.push(format!("an older manifest is in use: {:?}", fallback.to));
+    }
+}
+
+fn note_replay(replayed: &Replayed, report: &mut OpenReport) {
+    report.torn_bytes = replayed.torn_bytes;
+    report.damage.extend(replayed.damage.iter().cloned());
+}
+
+/// The version that a manifest lists.
+pub(crate) fn version_of(
+    state: &ManifestState,
+    disk: &Arc<dyn Disk>,
+    files: &Arc<DescriptorCache>,
+    root: &Path,
+) -> Version {
+    let handle = |entry: &crate::manifest::PartEntry| {
+        let path = part_path(root, entry.day, entry.part_id);
+        Arc::new(PartHandle::file(entry.clone(), Arc::clone(disk), Arc::clone(files), path))
+    };
+    Version::new(state.parts().map(handle), state.holes().cloned().collect())
+}
+
+fn recover_files(
+    disk: &dyn Disk,
+    dir: &Path,
+    manifest: &mut Manifest,
+    manifest_report: &ManifestReport,
+    report: &mut OpenReport,
+) -> Result<()> {
+    let mut found = Vec::new();
+    for entry in disk.list(dir)? {
+        let path = dir.join(&entry.name);
+        if let Some(day) = parse_day_dir(&entry.name).filter(|_| entry.is_dir) {
+            list_day(disk, &path, day, &mut found)?;
+        } else if entry.name.ends_with(TEMP_SUFFIX) && !entry.is_dir {
+            disk.remove_file(&path)?;
+        }
+    }
+    let mut facts = |place: PartRef| read_facts(disk, &part_path(dir, place.day, place.part_id));
+    let unsynced = &manifest_report.unsynced_parts;
+    let todo = reconcile(manifest.state(), &found, unsynced, &mut facts);
+    manifest.append(&todo.edit, crate::io::Fsync::Now)?;
+    note_recovery(&todo, report);
+    for set_aside in &todo.quarantine {
+        quarantine(disk, dir, set_aside.place)?;
+    }
+    for needless in &todo.remove {
+        let path = part_path(dir, needless.place.day, needless.place.part_id);
+        match disk.remove_file(&path) {
+            Err(e) if !is_not_found(&e) => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Lists the parts of a day and removes files that were being written when the writer stopped.
+fn list_day(disk: &dyn Disk, dir: &Path, day: i32, found: &mut Vec<FoundPart>) -> Result<()> {
+    for entry in disk.list(dir)? {
+        if let Some(part_id) = parse_part_file(&entry.name) {
+            let place = PartRef { day, part_id };
+            found.push(FoundPart { place, length: entry.len });
+        } else if entry.name.ends_with(TEMP_SUFFIX) && !entry.is_dir {
+            disk.remove_file(&dir.join(&entry.name))?;
+        }
+    }
+    Ok(())
+}
+
+fn note_recovery(todo: &Reconciled, report: &mut OpenReport) {
+    for id in &todo.adopted {
+        report.notes.push(format!("part {id:016x} was not listed and is in use again"));
+    }
+    for id in &todo.lost {
+        report.notes.push(format!("part {id:016x} is lost; queries over its time range fail"));
+    }
+    for id in &todo.lost_unsynced {
+        report.notes.push(format!("part {id:016x} was not durable before a loss of power"));
+    }
+    for set_aside in &todo.quarantine {
+        let id = set_aside.place.part_id;
+        report.notes.push(format!("part {id:016x} is in {QUARANTINE_DIR}: {}", set_aside.why));
+    }
+}
+
+/// What the footer of a part file says.
+fn read_facts(disk: &dyn Disk, path: &Path) -> Facts {
+    let read = || -> Result<PartFacts> {
+        let file = disk.open_read(path)?;
+        let reader = PartReader::open(PartSource::file(file, path.to_path_buf()), None)?;
+        let stats = ReadStats::default();
+        let inputs = reader.inputs(&ReadContext::new(&stats))?.to_vec();
+        let footer = reader.footer();
+        Ok(PartFacts {
+            part_id: footer.part_id,
+            store_id: StoreId(footer.store_id.to_le_bytes()),
+            day: i32::try_from(footer.day).unwrap_or(i32::MAX),
+            level: footer.level,
+            cut_lo: footer.cut_lo,
+            cut_hi: footer.cut_hi,
+            inputs,
+            rows: footer.rows,
+            min_time: Timestamp::from_nanos(footer.min_time),
+            max_time: Timestamp::from_nanos(footer.max_time),
+            length: footer.len,
+            footer_checksum: reader.footer_checksum(),
+            deletes_applied: footer.deletes_applied,
+        })
+    };
+    read().map_or_else(|e| Facts::Unreadable(e.to_string()), Facts::Complete)
+}
+
+/// Moves a part file out of the way, to a name that is free.
+fn quarantine(disk: &dyn Disk, dir: &Path, place: PartRef) -> Result<()> {
+    let from = part_path(dir, place.day, place.part_id);
+    let target: PathBuf = dir.join(QUARANTINE_DIR);
+    disk.create_dir_all(&target)?;
+    let taken: Vec<String> = disk.list(&target)?.into_iter().map(|e| e.name).collect();
+    let free = (0..u32::MAX).find_map(|attempt| {
+        let to = quarantine_path(dir, place.day, place.part_id, attempt);
+        let name = to.file_name()?.to_string_lossy().into_owned();
+        (!taken.contains(&name)).then_some(to)
+    });
+    let Some(to) = free else { return Ok(()) };
+    match disk.rename(&from, &to) {
+        Err(e) if is_not_found(&e) => return Ok(()),
+        other => other?,
+    }
+    disk.sync_dir(&target)?;
+    disk.sync_dir(&crate::io::parent_dir(&from))
+}
