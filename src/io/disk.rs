@@ -31,8 +31,8 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Opens an existing file for positioned reads.
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadAt>>;
 
-    /// Renames a file, replacing what stands at `to` (unless that is the same file). Across directories, the directory of `to`
-    /// is to be synced before that of `from`.
+    /// Renames a file, replacing what stands at `to` (unless that is the same file). Across
+    /// directories, the directory of `to` is to be synced before that of `from`.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
     /// Gives a file a second name; fails if `to` exists.
