@@ -175,3 +175,83 @@ pub(crate) fn insert_filter_fields(filter: &Filter, set: &mut FieldSet) {
         Filter::Time(_) | Filter::DayRange(_) | Filter::WeekRange(_) => set.insert("_time"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NAMES: [&str; 8] = ["", "a", "ab", "abc", "b", "ba", "bab", "c"];
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Insert(&'static str),
+        InsertPrefix(&'static str),
+        Remove(&'static str),
+        RemovePrefix(&'static str),
+        Union(Vec<Step>),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let name = || prop::sample::select(NAMES.to_vec());
+        let leaf = prop_oneof![
+            name().prop_map(Step::Insert),
+            name().prop_map(Step::InsertPrefix),
+            name().prop_map(Step::Remove),
+            name().prop_map(Step::RemovePrefix),
+        ];
+        let union = prop::collection::vec(leaf.clone(), 0..4).prop_map(Step::Union);
+        prop::collection::vec(prop_oneof![4 => leaf, 1 => union], 0..8)
+    }
+
+    /// The set, the names that must be in it, and those that may not.
+    fn build(steps: &[Step]) -> (FieldSet, BTreeSet<&'static str>, bool) {
+        let (mut set, mut must, mut exact) = (FieldSet::none(), BTreeSet::new(), true);
+        let of = |prefix: &str| {
+            let prefix = prefix.to_owned();
+            NAMES.into_iter().filter(move |n| n.starts_with(&prefix))
+        };
+        for step in steps {
+            match step {
+                Step::Insert(name) => {
+                    set.insert(name);
+                    must.insert(*name);
+                }
+                Step::InsertPrefix(prefix) => {
+                    set.insert_prefix(prefix);
+                    must.extend(of(prefix));
+                }
+                Step::Remove(name) => {
+                    set.remove(name);
+                    must.remove(name);
+                }
+                Step::RemovePrefix(prefix) => {
+                    set.remove_prefix(prefix);
+                    must.retain(|n| !n.starts_with(prefix));
+                    exact = false;
+                }
+                Step::Union(steps) => {
+                    let (other, names, other_exact) = build(steps);
+                    set.union(&other);
+                    must.extend(names);
+                    exact &= other_exact;
+                }
+            }
+        }
+        (set, must, exact)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn never_loses_a_name_and_is_exact_where_it_can_be(steps in steps()) {
+            let (set, must, exact) = build(&steps);
+            for name in NAMES {
+                prop_assert!(set.contains(name) || !must.contains(name), "{set:?} {name}");
+                prop_assert!(!exact || set.contains(name) == must.contains(name), "{set:?} {name}");
+                prop_assert!(!set.contains(name) || set.meets_prefix(name));
+            }
+        }
+    }
+}

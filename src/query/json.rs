@@ -1,8 +1,6 @@
 //! JSON texts: writing strings and objects, and a scanner that keeps the spelling of what it reads.
 
-use super::batch::Batch;
-use super::stats::FieldList;
-use crate::query::column::Column;
+use super::stats::Part;
 
 /// Deeper nesting is not read as JSON.
 const MAX_DEPTH: usize = 128;
@@ -66,18 +64,11 @@ pub(crate) fn push_array<'a>(out: &mut Vec<u8>, items: impl Iterator<Item = &'a 
     out.push(b']');
 }
 
-/// Appends the fields of a row that have a value as an object.
-pub(crate) fn push_row(
-    out: &mut Vec<u8>,
-    batch: &Batch,
-    fields: &FieldList,
-    row: usize,
-    scratch: &mut Vec<u8>,
-) {
-    let absent = Column::absent();
+/// Appends the values that a row has in some columns as an object.
+pub(crate) fn push_row(out: &mut Vec<u8>, parts: &[Part<'_>], row: usize, scratch: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
-    for part in fields.parts(batch, &absent) {
+    for part in parts {
         let value = part.column.value(row, scratch);
         if value.is_empty() {
             continue;

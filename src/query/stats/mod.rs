@@ -23,7 +23,7 @@ use std::any::Any;
 
 pub(crate) use bucket::BucketFn;
 pub(crate) use collector::{StatsCollector, sort_groups};
-pub(crate) use input::{FieldList, Input, Place};
+pub(crate) use input::{FieldList, Input, Part, Place};
 
 use super::ast::StatsFunction;
 use super::context::ExecContext;

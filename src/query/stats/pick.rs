@@ -134,10 +134,12 @@ impl PickRow {
 
 impl StatsState for PickRow {
     fn update(&mut self, ctx: &ExecContext<'_>, input: &Input<'_>) -> Result<()> {
-        let (fields, mut scratch) = (&self.fields, Vec::new());
+        let absent = Column::absent();
+        let parts = self.fields.parts(input.batch, &absent);
+        let mut scratch = Vec::new();
         pick(ctx, input, &mut self.picks, self.source.as_deref(), |row| {
             let mut text = Vec::new();
-            json::push_row(&mut text, input.batch, fields, row, &mut scratch);
+            json::push_row(&mut text, &parts, row, &mut scratch);
             Some(text.into_boxed_slice())
         });
         Ok(())

@@ -184,10 +184,11 @@ impl StatsState for JsonValuesState {
         let absent = Column::absent();
         let keys: Vec<&Column> =
             self.keys.iter().map(|k| input.column(k).unwrap_or(&absent)).collect();
-        let (fields, lists, mut scratch) = (&self.fields, &mut self.lists, Vec::new());
+        let parts = self.fields.parts(input.batch, &absent);
+        let (lists, mut scratch) = (&mut self.lists, Vec::new());
         input.for_each(|row, group| {
             let mut text = Vec::new();
-            json::push_row(&mut text, input.batch, fields, row, &mut scratch);
+            json::push_row(&mut text, &parts, row, &mut scratch);
             let keys = keys.iter().map(|c| ValueRef::of(c, row).to_key()).collect();
             let entry = Entry { place: input.place(row), keys, text: text.into_boxed_slice() };
             lists.push(ctx, group, entry);
