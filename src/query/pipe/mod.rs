@@ -27,6 +27,10 @@ mod sample;
 mod sort;
 mod stream_context;
 mod syslog;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod text;
 mod transform;
 mod uniq;

@@ -17,6 +17,8 @@ mod input;
 mod pick;
 mod quantile;
 mod sum;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::any::Any;
