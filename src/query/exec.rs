@@ -3,11 +3,13 @@
 //! The parallel phase is the scan with the pipes that work row by row, up to and including the
 //! first pipe that collects rows, which has a state per worker. What follows is serial.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crossbeam::channel::bounded;
+use parking_lot::Mutex;
 
 use super::ast::{Query, QueryOptions as Settings};
 use super::batch::Batch;
@@ -81,7 +83,7 @@ impl Execution {
     pub(crate) fn stats(&self) -> QueryStats {
         let mut stats = self.counters.snapshot();
         let unread = ReadStats::default();
-        let cx = ReadContext::new(&unread);
+        let cx = self.parts.read_context(&unread);
         for i in 0..self.parts.len() {
             // A part that cannot be opened has no blocks to speak of.
             let Ok(reader) = self.parts.reader(i) else { continue };
@@ -166,19 +168,35 @@ impl SubqueryRunner for Level<'_> {
     }
 }
 
+/// Texts of streams that are kept for the next comparison.
+const KEPT_TEXTS: usize = 65_536;
+
+/// Texts by part and stream.
+type StreamTextCache = HashMap<(u32, u32), Arc<[u8]>>;
+
 /// The way from row positions back to the parts.
 struct Storage<'q> {
     parts: &'q dyn PartSet,
     counters: &'q ScanCounters,
+    texts: Mutex<StreamTextCache>,
 }
 
 impl StreamTexts for Storage<'_> {
     fn stream_text(&self, part: u32, stream: u32) -> Arc<[u8]> {
-        let cx = ReadContext::new(&self.counters.reads);
+        if let Some(text) = self.texts.lock().get(&(part, stream)) {
+            return text.clone();
+        }
+        let cx = self.parts.read_context(&self.counters.reads);
         let reader = self.parts.reader(part as usize);
         let text = reader.and_then(|reader| reader.stream_text(&cx, stream));
         // A stream that cannot be read fails the query where its rows are read.
-        text.map_or_else(|_| Arc::from(&b""[..]), Arc::from)
+        let text: Arc<[u8]> = text.map_or_else(|_| Arc::from(&b""[..]), Arc::from);
+        let mut texts = self.texts.lock();
+        if texts.len() >= KEPT_TEXTS {
+            texts.clear();
+        }
+        texts.insert((part, stream), text.clone());
+        text
     }
 }
 
@@ -208,7 +226,11 @@ impl Level<'_> {
             depth: self.depth + 1,
             settings: Some(settings),
         };
-        let storage = Storage { parts: &*execution.parts, counters: &execution.counters };
+        let storage = Storage {
+            parts: &*execution.parts,
+            counters: &execution.counters,
+            texts: Mutex::default(),
+        };
         let mut ctx = ExecContext {
             now: execution.now,
             zone: execution.zone.clone(),
@@ -380,7 +402,7 @@ impl Team<'_> {
     fn work_until_stopped(&self, out: &mut Sink<'_>) -> Result<Flow> {
         let run = self.run;
         let counters = &run.execution.counters;
-        let cx = ReadContext::new(&counters.reads);
+        let cx = run.execution.parts.read_context(&counters.reads);
         let bound = run.bound.as_ref();
         let mut scanner = Scanner::new(run.ctx, &cx, &run.filter, &run.output, bound, counters);
         while !self.stopped.load(Ordering::Relaxed) {

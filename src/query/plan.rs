@@ -76,7 +76,7 @@ impl Plan {
         let prefixes: Vec<String> = self.fields.prefixes().map(|p| format!("{p}*")).collect();
         // Writing to a string does not fail.
         let _ = writeln!(out, "scan");
-        let _ = writeln!(out, "  filter {:?}", self.filter);
+        let _ = writeln!(out, "  filter {}", self.filter);
         if self.time_offset != 0 {
             let _ = writeln!(out, "  time offset {} ns", self.time_offset);
         }
@@ -88,7 +88,7 @@ impl Plan {
             let _ = writeln!(out, "  with the places of rows");
         }
         for (pipe, _) in &self.pipes {
-            let _ = writeln!(out, "| {pipe:?}");
+            let _ = writeln!(out, "| {pipe}");
         }
         out
     }

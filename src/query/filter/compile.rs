@@ -199,7 +199,7 @@ impl Compiler<'_> {
 impl RegexPredicate {
     /// Takes over a compiled expression and looks for its literals.
     pub(crate) fn new(regex: &Regex) -> RegexPredicate {
-        let needs = hir(regex).as_ref().map(super::Needs::regex).unwrap_or_default();
+        let needs = regex.hir().as_ref().map(super::Needs::regex).unwrap_or_default();
         let mut literals = needs.literals();
         // Short literals hit everywhere and only cost.
         if literals.iter().any(|l| l.len() < 2) || literals.len() > 16 {
@@ -380,10 +380,4 @@ fn unusable(message: &str) -> Error {
         message: message.to_owned(),
         hint: None,
     })
-}
-
-fn hir(regex: &Regex) -> Option<regex_syntax::hir::Hir> {
-    let mut parser =
-        regex_syntax::ParserBuilder::new().utf8(false).dot_matches_new_line(true).build();
-    parser.parse(regex.as_str()).ok()
 }

@@ -6,6 +6,7 @@ use crate::query::ast::{
     CompareOp, FieldPattern, Filter, MatchAnchor, MatchPart, MatchPattern, Number, Predicate,
     RangeBound, ValueSet,
 };
+use crate::query::regex::Regex;
 
 /// Short texts of words, digits, punctuation, scripts and case oddities that often repeat.
 pub(crate) fn adversarial_text() -> impl Strategy<Value = String> {
@@ -95,6 +96,25 @@ fn bound() -> impl Strategy<Value = RangeBound> {
     })
 }
 
+/// Expressions of literals that stand in the texts, with all that can be around them.
+fn regex() -> impl Strategy<Value = Regex> {
+    let literal = prop::sample::select(vec!["a", "err", "error", "1", "x", "Error", "-", "ab"]);
+    let leaf = prop_oneof![
+        4 => literal.prop_map(str::to_owned),
+        1 => prop::sample::select(vec![".*", r"\d+", r"\b", "^", "$", "[ab]", r"\w", "(?i)a"])
+            .prop_map(str::to_owned),
+    ];
+    let source = leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|v| v.concat()),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|v| format!("({})", v.join("|"))),
+            (inner, prop::sample::select(vec!["?", "*", "+", "{2}"]))
+                .prop_map(|(sub, repeat)| format!("(?:{sub}){repeat}")),
+        ]
+    });
+    source.prop_filter_map("refused", |source| Regex::new(&source).ok())
+}
+
 fn pattern() -> impl Strategy<Value = MatchPattern> {
     let part = prop_oneof![
         "[ab:. ]{1,2}".prop_map(MatchPart::Literal),
@@ -136,6 +156,7 @@ pub(crate) fn common_predicate() -> impl Strategy<Value = Predicate> {
         needle().prop_map(Predicate::PrefixFold),
         needle().prop_map(Predicate::Exact),
         needle().prop_map(Predicate::ExactPrefix),
+        regex().prop_map(Predicate::Regex),
         needles().prop_map(|v| Predicate::In(ValueSet::List(v))),
         phrases().prop_map(|v| Predicate::ContainsAll(ValueSet::List(v))),
         phrases().prop_map(|v| Predicate::ContainsAny(ValueSet::List(v))),

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use regex_automata::meta;
 use regex_automata::util::syntax;
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::Hir;
 
 /// Largest compiled automaton of one expression in bytes.
 const NFA_SIZE_LIMIT: usize = 2 << 20;
@@ -69,6 +71,15 @@ impl Regex {
     /// Whether the expression matches somewhere in `text`.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
         self.compiled.is_match(text)
+    }
+
+    /// The expression taken apart, for the literals that every match holds; without the anchors
+    /// of [`anchored`](Regex::anchored).
+    pub(crate) fn hir(&self) -> Option<Hir> {
+        let pattern = translate::to_rust_syntax(&self.source).ok()?;
+        let mut parser = ParserBuilder::new();
+        parser.utf8(false).dot_matches_new_line(true).nest_limit(NEST_LIMIT);
+        parser.build().parse(&pattern).ok()
     }
 
     /// The names of its groups, the whole match first.

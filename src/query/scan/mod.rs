@@ -33,7 +33,7 @@ pub(crate) use scanner::{ScanOutput, Scanner};
 pub(crate) use streams::{StreamSet, visit_stream};
 
 use crate::error::Result;
-use crate::part::PartReader;
+use crate::part::{PartCache, PartReader, ReadContext, ReadStats};
 use crate::query::context::TimeRange;
 
 /// What is known of a part without opening it.
@@ -64,6 +64,20 @@ pub(crate) trait PartSet: Send + Sync + Debug {
     /// # Errors
     /// Those of opening it.
     fn reader(&self, i: usize) -> Result<Arc<PartReader>>;
+
+    /// Where decoded units of parts are kept from query to query.
+    fn cache(&self) -> Option<&dyn PartCache> {
+        None
+    }
+
+    /// What a worker of a query reads parts with.
+    fn read_context<'a>(&'a self, stats: &'a ReadStats) -> ReadContext<'a> {
+        let cx = ReadContext::new(stats);
+        match self.cache() {
+            Some(cache) => cx.with_cache(cache),
+            None => cx,
+        }
+    }
 
     /// Whether all rows of a range of time are there.
     ///

@@ -113,7 +113,7 @@ pub(crate) fn visit_stream(
     fields: &FieldSet,
     visit: &mut dyn FnMut(Batch) -> Result<Flow>,
 ) -> Result<()> {
-    let cx = ReadContext::new(&counters.reads);
+    let cx = parts.read_context(&counters.reads);
     let text = parts.reader(hit.part as usize)?.stream_text(&cx, hit.stream)?;
     let mut all = Vec::new();
     for i in 0..parts.len() {
