@@ -188,6 +188,18 @@ impl PartReader {
         cx: &ReadContext<'_>,
         entry: usize,
     ) -> Result<Arc<IndexBlock>> {
+        let block = self.index_block_once(cx, entry)?;
+        keep(&self.loaded_index, entry, &block);
+        Ok(block)
+    }
+
+    /// Like [`index_block`](PartReader::index_block), but does not keep what it has to read: for
+    /// walks over the whole part.
+    pub(super) fn index_block_once(
+        &self,
+        cx: &ReadContext<'_>,
+        entry: usize,
+    ) -> Result<Arc<IndexBlock>> {
         if let Some(Some(loaded)) = self.loaded_index.lock().get(entry) {
             return Ok(Arc::clone(loaded));
         }
@@ -199,13 +211,18 @@ impl PartReader {
         let block = raw
             .and_then(|raw| IndexBlock::parse(raw, meta))
             .map_err(|e| self.malformed(meta.at.offset, e))?;
-        let block = Arc::new(block);
-        keep(&self.loaded_index, entry, &block);
-        Ok(block)
+        Ok(Arc::new(block))
     }
 
     /// Chunk `i` of the stream table.
     pub(crate) fn chunk(&self, cx: &ReadContext<'_>, i: usize) -> Result<Arc<StreamChunk>> {
+        let chunk = self.chunk_once(cx, i)?;
+        keep(&self.loaded_chunks, i, &chunk);
+        Ok(chunk)
+    }
+
+    /// Like [`chunk`](PartReader::chunk), but does not keep what it has to read.
+    pub(super) fn chunk_once(&self, cx: &ReadContext<'_>, i: usize) -> Result<Arc<StreamChunk>> {
         if let Some(Some(loaded)) = self.loaded_chunks.lock().get(i) {
             return Ok(Arc::clone(loaded));
         }
@@ -218,9 +235,7 @@ impl PartReader {
         if parsed.len() != streams as usize {
             return Err(self.source.corrupted(at.offset, "a chunk with other streams than listed"));
         }
-        let parsed = Arc::new(parsed);
-        keep(&self.loaded_chunks, i, &parsed);
-        Ok(parsed)
+        Ok(Arc::new(parsed))
     }
 
     /// The chunk that holds stream `ordinal`, and the stream's place in it.
@@ -229,12 +244,17 @@ impl PartReader {
         cx: &ReadContext<'_>,
         ordinal: u32,
     ) -> Result<(Arc<StreamChunk>, ChunkRef, usize)> {
+        let (i, at) = self.locate(cx, ordinal)?;
+        Ok((self.chunk(cx, i)?, at, (ordinal - at.first) as usize))
+    }
+
+    /// The number of the chunk that holds stream `ordinal`.
+    pub(super) fn locate(&self, cx: &ReadContext<'_>, ordinal: u32) -> Result<(usize, ChunkRef)> {
         let chunks = self.chunks(cx)?;
         let i = chunks.partition_point(|c| c.first <= ordinal).saturating_sub(1);
         let at = chunks.get(i).copied();
         let at = at.filter(|c| ordinal >= c.first && ordinal - c.first < c.streams);
-        let at = at.ok_or_else(|| self.source.corrupted(0, "no such stream"))?;
-        Ok((self.chunk(cx, i)?, at, (ordinal - at.first) as usize))
+        Ok((i, at.ok_or_else(|| self.source.corrupted(0, "no such stream"))?))
     }
 
     /// The labels of stream `ordinal`.

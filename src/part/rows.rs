@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::block_reader::{BlockReader, ColumnPage, page_of};
 use super::header::PageRef;
+use super::index_block::IndexBlock;
 use super::layout::count32;
 use super::reader::PartReader;
 use super::runs::Runs;
@@ -13,6 +14,7 @@ use super::sparse::SparseColumn;
 use crate::Result;
 use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Malformed;
+use crate::index::StreamChunk;
 use crate::record::StreamKey;
 
 /// Walks over the rows of a part in its order.
@@ -21,6 +23,8 @@ pub(crate) struct RowCursor<'a> {
     cx: &'a ReadContext<'a>,
     entry: usize,
     next_block: usize,
+    index: Option<(usize, Arc<IndexBlock>)>,
+    chunk: Option<(usize, Arc<StreamChunk>)>,
     block: Option<OpenBlock<'a>>,
     /// Row of the block; the one that is current.
     row: usize,
@@ -74,6 +78,8 @@ impl PartReader {
             cx,
             entry: 0,
             next_block: 0,
+            index: None,
+            chunk: None,
             block: None,
             row: 0,
             stream: OpenStream::default(),
@@ -100,7 +106,7 @@ impl<'a> RowCursor<'a> {
         }
         let ordinal = block.reader.head_of_block().first_stream + count32(block.run);
         if self.stream.ordinal != Some(ordinal) {
-            self.stream = open_stream(self.part, self.cx, ordinal)?;
+            self.stream = self.open_stream(ordinal)?;
         }
         Ok(true)
     }
@@ -156,7 +162,11 @@ impl<'a> RowCursor<'a> {
     fn open_block(&mut self) -> Result<Option<OpenBlock<'a>>> {
         let entries = self.part.metaindex(self.cx)?;
         let Some(entry) = entries.get(self.entry) else { return Ok(None) };
-        let index = self.part.index_block(self.cx, self.entry)?;
+        let index = match &self.index {
+            Some((entry, index)) if *entry == self.entry => Arc::clone(index),
+            _ => self.part.index_block_once(self.cx, self.entry)?,
+        };
+        self.index = Some((self.entry, Arc::clone(&index)));
         let reader = self.part.block(self.cx, &index, self.next_block)?;
         self.next_block += 1;
         if self.next_block >= entry.blocks as usize {
@@ -164,6 +174,31 @@ impl<'a> RowCursor<'a> {
             self.entry += 1;
         }
         OpenBlock::new(reader).map(Some)
+    }
+
+    fn open_stream(&mut self, ordinal: u32) -> Result<OpenStream> {
+        let (number, at) = self.part.locate(self.cx, ordinal)?;
+        let chunk = match &self.chunk {
+            Some((held, chunk)) if *held == number => Arc::clone(chunk),
+            _ => self.part.chunk_once(self.cx, number)?,
+        };
+        self.chunk = Some((number, Arc::clone(&chunk)));
+        let i = (ordinal - at.first) as usize;
+        let read = || {
+            let mut constants = Vec::new();
+            for name in chunk.constant_names() {
+                let column = chunk.constant(name)?;
+                let value = column.as_ref().map_or(&[][..], |c| c.value(i));
+                if !value.is_empty() {
+                    constants.push((name, value.to_vec()));
+                }
+            }
+            Ok((chunk.key(i)?, constants))
+        };
+        let read = read().map_err(|e: Malformed| self.part.malformed(at.at.offset, e));
+        let (key, constants) = read?;
+        let (key, rows) = (Arc::new(key), chunk.rows(i));
+        Ok(OpenStream { ordinal: Some(ordinal), key, rows, constants })
     }
 }
 
@@ -232,21 +267,4 @@ fn sparse<'v>(column: &'v SparseColumn, next: &Cell<usize>, row: usize) -> &'v [
         Some(r) if *r as usize == row => column.values.get(i),
         _ => &[],
     }
-}
-
-fn open_stream(part: &PartReader, cx: &ReadContext<'_>, ordinal: u32) -> Result<OpenStream> {
-    let (chunk, at, i) = part.chunk_of(cx, ordinal)?;
-    let read = || {
-        let mut constants = Vec::new();
-        for name in chunk.constant_names() {
-            let column = chunk.constant(name)?;
-            let value = column.as_ref().map_or(&[][..], |c| c.value(i));
-            if !value.is_empty() {
-                constants.push((name, value.to_vec()));
-            }
-        }
-        Ok((chunk.key(i)?, constants))
-    };
-    let (key, constants) = read().map_err(|e: Malformed| part.malformed(at.at.offset, e))?;
-    Ok(OpenStream { ordinal: Some(ordinal), key: Arc::new(key), rows: chunk.rows(i), constants })
 }
