@@ -181,11 +181,10 @@ fn unpacks() {
     check(
         &[syslog],
         "* | unpack_syslog | delete _msg, _time",
-        &[
-            "app_name=app facility=10 facility_keyword=authpriv format=rfc5424 hostname=h level=info \
+        &["app_name=app facility=10 facility_keyword=authpriv format=rfc5424 hostname=h \
+             level=info \
          m.s=3\"9 message=text~here msg_id=ID priority=86 proc_id=7 severity=6 \
-         timestamp=2024-03-01T04:02:47Z",
-        ],
+         timestamp=2024-03-01T04:02:47Z"],
     );
     check(
         &["_msg=<13>Mar~~1~04:06:22~host~cron[47]:~done"],

@@ -108,7 +108,8 @@ fn histograms_are_open_below_and_closed_above() {
         &["v=10", "v=10.5", "v=0", "v=1", "v=-4", "v=x", "v=1"],
         "histogram(v)",
         concat!(
-            r#"[{"vmrange":"0...1.000e-09","hits":1},{"vmrange":"8.799e-01...1.000e+00","hits":2},"#,
+            r#"[{"vmrange":"0...1.000e-09","hits":1},"#,
+            r#"{"vmrange":"8.799e-01...1.000e+00","hits":2},"#,
             r#"{"vmrange":"8.799e+00...1.000e+01","hits":1},"#,
             r#"{"vmrange":"1.000e+01...1.136e+01","hits":1}]"#
         ),
