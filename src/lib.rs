@@ -34,3 +34,8 @@ pub use store::{
     ColumnBytes, CompactReport, DayInfo, FlushReport, Ingest, Inspection, OpenReport,
     PartInspection, Store, StoreStats, VerifyProgress, VerifyReport,
 };
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -62,6 +62,8 @@ pub(crate) use scan::{PartBounds, PartSet};
 #[cfg(test)]
 mod naive;
 #[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
 mod testgen;
 #[cfg(test)]
 mod tests;

@@ -356,13 +356,11 @@ fn row_pipe(rng: &mut Rng, ordered: &mut bool) -> String {
             *ordered = true;
             let mut sort = format!("sort by ({}, id)", keys.join(", "));
             if rng.one_in(2) {
+                sort.push_str(rng.pick(&["", "", "", " partition by (level)"]));
                 sort.push_str(&format!(" limit {}", 1 + rng.below(20)));
             }
             if rng.one_in(4) {
                 sort.push_str(&format!(" offset {}", rng.below(10)));
-            }
-            if rng.one_in(8) {
-                sort.push_str(" partition by (level)");
             }
             sort
         }
@@ -381,7 +379,8 @@ fn last_pipe(rng: &mut Rng, sketch: &mut Sketch) {
     let pipe = match rng.below(7) {
         0 => format!("uniq by ({fields}){}", rng.pick(&["", " with hits"])),
         1 => format!("uniq by ({fields}) with hits limit {}", 1 + rng.below(5)),
-        2 => format!("top {} by ({fields})", 1 + rng.below(6)),
+        2 if rng.one_in(2) => format!("top {} by ({})", 1 + rng.below(6), rng.pick(&FIELDS)),
+        2 => format!("top 1000 by ({fields})"),
         3 => "field_names".to_owned(),
         4 => format!("field_values {} limit {}", rng.pick(&FIELDS), 1 + rng.below(9)),
         _ => stats(rng, sketch),
@@ -405,7 +404,7 @@ fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
             2 => format!("count({field})"),
             3 => format!("count_empty({field}, rare)"),
             4 => format!("count_uniq({field})"),
-            5 => format!("sum({field}, i)"),
+            5 => format!("sum({field}, {})", if field == "i" { "id" } else { "i" }),
             6 => format!("avg({field})"),
             7 => format!("min({field})"),
             8 => format!("max({field})"),

@@ -75,21 +75,26 @@ impl Source {
         out
     }
 
-    /// Names of the `mod x;` lines, and whether each is for tests only.
+    /// Names of the `mod x;` lines, and whether each is for tests only. Those with a path of
+    /// their own are not files of the crate.
     pub fn modules(&self) -> Vec<(String, bool)> {
         let mut out = Vec::new();
         let mut test_only = false;
+        let mut elsewhere = false;
         for line in self.code.lines().map(str::trim) {
             if line.starts_with("#[cfg(test)]") {
                 test_only = true;
                 continue;
             }
             let bare = line.trim_start_matches("pub(crate) ").trim_start_matches("pub ");
-            if let Some(name) = bare.strip_prefix("mod ").and_then(|l| l.strip_suffix(';')) {
+            if let Some(name) = bare.strip_prefix("mod ").and_then(|l| l.strip_suffix(';'))
+                && !elsewhere
+            {
                 out.push((name.to_owned(), test_only));
             }
+            elsewhere |= line.starts_with("#[path");
             if !line.is_empty() && !line.starts_with("#[") {
-                test_only = false;
+                (test_only, elsewhere) = (false, false);
             }
         }
         out

@@ -73,4 +73,6 @@ pub(crate) fn run(query: &Query, rows: &[Row], now: i64) -> (Vec<Row>, Order) {
 }
 
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 mod tests;

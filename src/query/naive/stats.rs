@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::value::{Exact, compare, decimal, duration, exact, print_time, rfc3339};
+use super::value::{Exact, compare, decimal, duration, exact, ipv4, print_time, rfc3339};
 use super::{Row, matches};
 use crate::query::ast::{BucketStep, FieldPattern, GroupKey, StatsFunction, StatsItem};
 
@@ -59,6 +59,10 @@ fn group_value(key: &GroupKey, row: &Row) -> String {
     if let Some(Exact::Finite(m, e)) = decimal(value) {
         let (floor, exponent) = down(m, e);
         return print_decimal(floor, exponent);
+    }
+    if let Some(address) = ipv4(value) {
+        let (floor, _) = down(i128::from(address), 0);
+        return std::net::Ipv4Addr::from(u32::try_from(floor).unwrap()).to_string();
     }
     match duration(value) {
         Some(Exact::Finite(m, e)) => {

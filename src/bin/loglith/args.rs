@@ -1,0 +1,163 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A columnar store for logs, queried with LogsQL.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "\
+Exit codes:
+  0  done
+  1  the query was refused or failed
+  2  the command line is wrong
+  3  a file or directory cannot be used, or the store is open for writing elsewhere
+  4  the store is damaged"
+)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Add log entries to a store, which is created if it is missing
+    Ingest(IngestArgs),
+    /// Run a LogsQL query and print its rows
+    Query(QueryArgs),
+    /// Write everything to disk, merge the parts of each day, and report
+    Compact(StoreArgs),
+    /// Show days, parts, streams and what the columns cost
+    Inspect(InspectArgs),
+    /// Check every byte of a store against its checksums
+    Verify(StoreArgs),
+    /// Load real logs into a store and run ten queries on them
+    Demo(DemoArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// Directory of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IngestArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// How the entries are written: one JSON object a line
+    #[arg(long, value_enum, default_value = "json")]
+    pub(crate) format: InputFormat,
+    /// Fields that identify a source of logs, such as app,host
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) stream_fields: Vec<String>,
+    /// Field that holds the time
+    #[arg(long, value_name = "F")]
+    pub(crate) time_field: Option<String>,
+    /// Field that holds the message
+    #[arg(long, value_name = "F")]
+    pub(crate) msg_field: Option<String>,
+    /// Files to read, also compressed with zstd; - is the standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// One JSON object a line
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// How rows are printed
+    #[arg(long, value_enum, default_value = "json")]
+    pub(crate) format: OutputFormat,
+    /// Print at most this many rows: the newest ones, where the query does not sort
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// The time that `now` and relative times mean, in RFC 3339
+    #[arg(long, value_name = "T")]
+    pub(crate) now: Option<String>,
+    /// Print to the standard error how much the query read
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print one JSON line for each query of --queries-file
+    #[arg(long, requires = "queries_file")]
+    pub(crate) envelope: bool,
+    /// File with one {"query":"...","now":"..."} a line; now may be left out
+    #[arg(long, value_name = "F", conflicts_with_all = ["query", "limit", "stats", "now"],
+          requires = "envelope")]
+    pub(crate) queries_file: Option<PathBuf>,
+    /// Run each query of the file this often
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "queries_file",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+    /// LogsQL; put -- in front of it if it starts with -
+    #[arg(required_unless_present = "queries_file")]
+    pub(crate) query: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// One JSON object a line, every value a string
+    Json,
+    /// Columns for the eye
+    Table,
+    /// The message of each row, or its values where it has none
+    Raw,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Only this part, by its id
+    #[arg(long, value_name = "P")]
+    pub(crate) part: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Directory of the store; the default one is made anew each time
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// Directory of the logs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) logs: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn queries_may_start_with_a_dash() {
+        let line = ["loglith", "query", "--store", "s", "--", "-error"];
+        let Command::Query(a) = Arguments::try_parse_from(line).unwrap().command else {
+            panic!("a query")
+        };
+        assert_eq!(a.query.as_deref(), Some("-error"));
+    }
+
+    #[test]
+    fn envelope_needs_a_file() {
+        let line = ["loglith", "query", "--store", "s", "--envelope", "*"];
+        assert!(Arguments::try_parse_from(line).is_err());
+        let line = ["loglith", "query", "--store", "s", "--envelope", "--queries-file", "f"];
+        assert!(Arguments::try_parse_from(line).is_ok());
+        assert!(Arguments::try_parse_from(["loglith", "query", "--store", "s"]).is_err());
+    }
+}

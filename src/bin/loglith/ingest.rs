@@ -1,0 +1,141 @@
+//! `loglith ingest`.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use loglith::{Ingest, IngestOptions, IngestReport, Store};
+
+use crate::args::{IngestArgs, InputFormat};
+use crate::exit::{Failure, Outcome};
+use crate::output::{bytes, grouped};
+
+/// First bytes of a zstd frame.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const READ_BUFFER_BYTES: usize = 1 << 20;
+
+/// What one file gave.
+struct Loaded {
+    report: IngestReport,
+    raw_bytes: u64,
+}
+
+/// Reads all files into the store and prints a report.
+pub(crate) fn run(args: &IngestArgs) -> Outcome {
+    let InputFormat::Json = args.format;
+    let started = Instant::now();
+    let store = Store::open(&args.store.store)?;
+    let mut options = IngestOptions::new().stream_fields(args.stream_fields.clone());
+    if let Some(field) = &args.time_field {
+        options = options.time_field(field);
+    }
+    if let Some(field) = &args.msg_field {
+        options = options.msg_field(field);
+    }
+    let ingest = store.ingest(options)?;
+    let mut total = IngestReport::default();
+    let mut raw_bytes = 0;
+    for file in &args.files {
+        let loaded = load(&ingest, file)?;
+        total.merge(&loaded.report);
+        raw_bytes += loaded.raw_bytes;
+    }
+    drop(ingest);
+    store.flush()?;
+    let disk_bytes = store.stats().file_bytes;
+    store.close()?;
+    let elapsed = started.elapsed();
+    let mut out = io::stdout().lock();
+    writeln!(out, "{total}")?;
+    writeln!(out, "{}", speed(total.accepted, raw_bytes, elapsed))?;
+    writeln!(out, "store: {} on disk", bytes(disk_bytes))?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Rows and bytes per second, for the eye.
+pub(crate) fn speed(rows: u64, raw_bytes: u64, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64().max(1e-9);
+    format!(
+        "{} rows, {} in {seconds:.2} s: {:.0} rows/s, {:.0} MB/s",
+        grouped(rows),
+        bytes(raw_bytes),
+        rows as f64 / seconds,
+        raw_bytes as f64 / seconds / 1e6,
+    )
+}
+
+/// Reads one file, `-` being the standard input, with a progress bar where someone looks.
+fn load(ingest: &Ingest, path: &Path) -> Result<Loaded, Failure> {
+    let name = path.display().to_string();
+    if name == "-" {
+        return load_reader(ingest, path, io::stdin().lock(), &bar(None, "standard input"));
+    }
+    let file = File::open(path).map_err(|e| Failure::file("open", path, e))?;
+    let len = file.metadata().map_err(|e| Failure::file("read", path, e))?.len();
+    load_reader(ingest, path, file, &bar(Some(len), &name))
+}
+
+fn load_reader(
+    ingest: &Ingest,
+    path: &Path,
+    input: impl Read,
+    bar: &ProgressBar,
+) -> Result<Loaded, Failure> {
+    let input = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(input));
+    let loaded = ingest_reader(ingest, input).map_err(|e| match e {
+        Failure::Output(source) => Failure::file("read", path, source),
+        other => other,
+    })?;
+    bar.finish_and_clear();
+    Ok(Loaded { report: loaded.0, raw_bytes: loaded.1 })
+}
+
+/// Ingests NDJSON, decompressed if it is zstd; returns the report and the raw bytes.
+pub(crate) fn ingest_reader(
+    ingest: &Ingest,
+    mut input: impl BufRead,
+) -> Result<(IngestReport, u64), Failure> {
+    let head = input.fill_buf().map_err(Failure::Output)?;
+    if head.starts_with(&ZSTD_MAGIC) {
+        let mut plain = Counted {
+            inner: zstd::stream::read::Decoder::with_buffer(input).map_err(Failure::Output)?,
+            bytes: 0,
+        };
+        let report = ingest.ndjson(&mut plain)?;
+        return Ok((report, plain.bytes));
+    }
+    let mut plain = Counted { inner: input, bytes: 0 };
+    let report = ingest.ndjson(&mut plain)?;
+    Ok((report, plain.bytes))
+}
+
+/// Counts the bytes that pass.
+struct Counted<R> {
+    inner: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buf)?;
+        self.bytes += n as u64;
+        Ok(n)
+    }
+}
+
+/// A progress bar on a terminal, hidden elsewhere.
+fn bar(len: Option<u64>, name: &str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = len.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    let template = "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_prefix(name.to_owned());
+    bar
+}

@@ -1,0 +1,46 @@
+//! `loglith compact`, `inspect` and `verify`.
+
+use std::io::{self, IsTerminal, Write};
+
+use indicatif::ProgressBar;
+use loglith::Store;
+
+use crate::args::{InspectArgs, StoreArgs};
+use crate::exit::{Failure, Outcome};
+
+/// Flushes, merges, and prints what that did.
+pub(crate) fn compact(args: &StoreArgs) -> Outcome {
+    let store = Store::open(&args.store)?;
+    let report = store.compact()?;
+    store.close()?;
+    writeln!(io::stdout(), "{report}")?;
+    Ok(())
+}
+
+/// Prints what the store, or one part of it, consists of.
+pub(crate) fn inspect(args: &InspectArgs) -> Outcome {
+    let store = Store::open_read_only(&args.store.store)?;
+    let mut out = io::stdout().lock();
+    match args.part {
+        Some(id) => {
+            let why = || Failure::Usage(format!("the store has no part {id}"));
+            writeln!(out, "{}", store.inspect_part(id)?.ok_or_else(why)?)?;
+        }
+        None => writeln!(out, "{}", store.inspect()?)?,
+    }
+    Ok(())
+}
+
+/// Reads everything and checks it.
+pub(crate) fn verify(args: &StoreArgs) -> Outcome {
+    let store = Store::open_read_only(&args.store)?;
+    let bar = if io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    let report = store.verify(&mut |progress| {
+        bar.set_length(progress.parts_total);
+        bar.set_position(progress.parts_done);
+        true
+    })?;
+    bar.finish_and_clear();
+    writeln!(io::stdout(), "{report}")?;
+    if report.is_clean() { Ok(()) } else { Err(Failure::Damage) }
+}

@@ -1,0 +1,234 @@
+//! The command line, run as a program.
+
+#![cfg(feature = "cli")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const LINES: &str = concat!(
+    "{\"_time\":\"2025-06-01T10:00:00Z\",\"_msg\":\"GET /a\",\"app\":\"web\",\"status\":200}\n",
+    "{\"_time\":\"2025-06-01T10:00:01Z\",\"_msg\":\"GET /b\",\"app\":\"web\",\"status\":500}\n",
+    "{\"_time\":\"2025-06-01T10:00:02Z\",\"_msg\":\"-tail of a line\",\"app\":\"db\"}\n",
+);
+
+fn loglith(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_loglith")).args(args).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A store with [`LINES`], fed through the standard input.
+fn filled() -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store").to_str().unwrap().to_owned();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loglith"))
+        .args(["ingest", "--store", &store, "--stream-fields", "app", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(LINES.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stdout(&output).contains("3 rows"), "{}", stdout(&output));
+    (dir, store)
+}
+
+fn rows(output: &Output) -> Vec<Value> {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output).lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+#[test]
+fn rows_are_json_with_text_values() {
+    let (_dir, store) = filled();
+    let output = loglith(&["query", "--store", &store, "--format", "json", "status:>=500"]);
+    let rows = rows(&output);
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["status"], "500");
+    assert_eq!(rows[0]["_stream"], "{app=\"web\"}");
+    assert_eq!(rows[0]["_time"], "2025-06-01T10:00:01Z");
+}
+
+#[test]
+fn limit_takes_the_newest() {
+    let (_dir, store) = filled();
+    let output = loglith(&["query", "--store", &store, "--limit", "1", "--stats", "*"]);
+    assert_eq!(rows(&output)[0]["app"], "db");
+    assert!(stderr(&output).contains("blocks"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_query_may_start_with_a_dash() {
+    let (_dir, store) = filled();
+    let output = loglith(&["query", "--store", &store, "--", "-GET"]);
+    assert_eq!(rows(&output).len(), 1);
+}
+
+#[test]
+fn tables_and_raw_lines() {
+    let (_dir, store) = filled();
+    let query = "app:web | sort by (_time) | fields status, _msg";
+    let table = loglith(&["query", "--store", &store, "--format", "table", query]);
+    let text = stdout(&table);
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.lines().next().unwrap().contains("status"));
+    let raw = loglith(&["query", "--store", &store, "--format", "raw", query]);
+    assert_eq!(stdout(&raw), "GET /a\nGET /b\n");
+}
+
+#[test]
+fn now_is_what_it_is_told() {
+    let (_dir, store) = filled();
+    let at = |now: &str| {
+        let args = ["query", "--store", &store, "--now", now, "_time:1m | stats count() n"];
+        rows(&loglith(&args))[0]["n"].clone()
+    };
+    assert_eq!(at("2025-06-01T10:00:30Z"), "3");
+    assert_eq!(at("2025-06-01T10:01:01.5Z"), "1");
+    assert_eq!(at("2025-06-02T00:00:00Z"), "0");
+}
+
+#[test]
+fn errors_point_into_the_query() {
+    let (_dir, store) = filled();
+    let output = loglith(&["query", "--store", &store, "* | nosuchpipe"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    let text = stderr(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    let line = lines.iter().position(|l| l.contains("* | nosuchpipe")).unwrap();
+    assert_eq!(lines[line + 1].find('^'), lines[line].find("nosuchpipe"), "{text}");
+}
+
+#[test]
+fn exit_codes_tell_what_went_wrong() {
+    let (dir, store) = filled();
+    let code = |args: &[&str]| loglith(args).status.code();
+    assert_eq!(code(&["query", "--store", &store]), Some(2));
+    assert_eq!(code(&["query", "--store", &store, "--now", "soon", "*"]), Some(2));
+    let nowhere = dir.path().join("nowhere");
+    assert_eq!(code(&["query", "--store", nowhere.to_str().unwrap(), "*"]), Some(3));
+    assert!(!nowhere.exists(), "reading creates nothing");
+    assert_eq!(code(&["ingest", "--store", &store, "no-such-file"]), Some(3));
+    assert_eq!(code(&["verify", "--store", &store]), Some(0));
+    assert_eq!(code(&["inspect", "--store", &store]), Some(0));
+    assert_eq!(code(&["inspect", "--store", &store, "--part", "999999"]), Some(2));
+    assert_eq!(code(&["compact", "--store", &store]), Some(0));
+    assert_eq!(code(&["--help"]), Some(0));
+}
+
+#[test]
+fn damage_is_found_and_has_its_own_code() {
+    let (_dir, store) = filled();
+    let part = largest_file(Path::new(&store));
+    let mut bytes = std::fs::read(&part).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    std::fs::write(&part, bytes).unwrap();
+    let output = loglith(&["verify", "--store", &store]);
+    assert_eq!(output.status.code(), Some(4), "{}{}", stdout(&output), stderr(&output));
+    let name = part.file_name().unwrap().to_str().unwrap();
+    assert!(stdout(&output).contains(name), "the file is named: {}", stdout(&output));
+}
+
+fn largest_file(dir: &Path) -> std::path::PathBuf {
+    let mut found: Vec<(u64, std::path::PathBuf)> = Vec::new();
+    let mut folders = vec![dir.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            match entry.metadata().unwrap() {
+                m if m.is_dir() => folders.push(entry.path()),
+                m => found.push((m.len(), entry.path())),
+            }
+        }
+    }
+    found.into_iter().max().unwrap().1
+}
+
+#[test]
+fn envelope_answers_every_line() {
+    let (dir, store) = filled();
+    let file = dir.path().join("queries.ndjson");
+    let queries = concat!(
+        "{\"query\":\"app:web | stats count() n\"}\n",
+        "{\"query\":\"* | nosuchpipe\"}\n",
+        "not json\n",
+        "{\"query\":\"_time:1m\",\"now\":\"2025-06-01T10:01:01.5Z\"}\n",
+    );
+    std::fs::write(&file, queries).unwrap();
+    let file = file.to_str().unwrap();
+    let output = loglith(&[
+        "query",
+        "--store",
+        &store,
+        "--format",
+        "json",
+        "--envelope",
+        "--queries-file",
+        file,
+        "--repeat",
+        "3",
+    ]);
+    let lines = rows(&output);
+    assert_eq!(lines.len(), 4);
+    let line = |i: u64| lines.iter().find(|l| l["query_index"] == i).unwrap();
+    assert_eq!(line(0)["rows"][0]["n"], "2");
+    assert_eq!(line(0)["elapsed_ms"].as_array().unwrap().len(), 3);
+    assert!(line(0)["stats"]["blocks"].is_u64());
+    assert!(line(1)["error"].as_str().unwrap().contains("nosuchpipe"));
+    assert!(line(2)["error"].is_string());
+    assert_eq!(line(3)["rows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_closed_reader_ends_quietly() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store").to_str().unwrap().to_owned();
+    let input = dir.path().join("many.ndjson");
+    let line = |i: usize| {
+        let time = format!("2025-06-01T10:{:02}:{:02}Z", i / 60 % 60, i % 60);
+        format!("{{\"_time\":\"{time}\",\"_msg\":\"line {i} {}\"}}\n", "x".repeat(200))
+    };
+    std::fs::write(&input, (0..5000).map(line).collect::<String>()).unwrap();
+    let output = loglith(&["ingest", "--store", &store, input.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loglith"))
+        .args(["query", "--store", &store, "*"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn zstd_files_are_read_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store").to_str().unwrap().to_owned();
+    let file = dir.path().join("lines.zst");
+    std::fs::write(&file, zstd::encode_all(LINES.as_bytes(), 1).unwrap()).unwrap();
+    let output = loglith(&["ingest", "--store", &store, file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(rows(&loglith(&["query", "--store", &store, "*"])).len(), 3);
+}
