@@ -184,6 +184,27 @@ impl<'a> BlockReader<'a> {
         }
     }
 
+    /// All columns that stand in the block, ascending by name, with the header of the other column
+    /// if they are the same as another. Linear, unlike asking for one after the other.
+    pub(crate) fn headers(&self) -> Result<Vec<(u32, ColumnHeader)>> {
+        let raw = self.index.columns(self.i).map_err(|e| self.index_malformed(e))?;
+        let page = |name: u32| {
+            let i = raw.binary_search_by_key(&name, |(n, _)| *n).ok()?;
+            raw.get(i).map(|(_, h)| h).filter(|h| matches!(h.home, Home::Page(_)))
+        };
+        let mut out = Vec::with_capacity(raw.len());
+        for (name, header) in &raw {
+            let resolved = match header.home {
+                Home::SameAs(other) => page(other),
+                _ => Some(header),
+            };
+            let what = Malformed("a column the same as one without a page");
+            let resolved = resolved.ok_or_else(|| self.index_malformed(what))?;
+            out.push((*name, resolved.clone()));
+        }
+        Ok(out)
+    }
+
     /// Part numbers of the names of the columns that stand in the block, ascending.
     pub(crate) fn names(&self) -> Result<Vec<u32>> {
         self.index.names(self.i).map_err(|e| self.index_malformed(e))

@@ -205,8 +205,7 @@ impl<'a> RowCursor<'a> {
 impl<'a> OpenBlock<'a> {
     fn new(reader: BlockReader<'a>) -> Result<OpenBlock<'a>> {
         let mut columns = Vec::new();
-        for name in reader.names()? {
-            let Some(header) = reader.header(name)? else { continue };
+        for (name, header) in reader.headers()? {
             let values = match page_of(&header) {
                 ColumnPage::Absent => continue,
                 ColumnPage::Const(value) => Values::Const(value),
