@@ -1,13 +1,10 @@
 //! Options of a store and of a query: every limit with its default and unit.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Result;
 use crate::io::{Clock, Disk, RealDisk, SystemClock};
 use crate::record::Timestamp;
-use crate::store::Store;
 
 /// What an acknowledged write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,7 +93,7 @@ impl Options {
 
     /// Whether the store has a thread of its own that flushes by age. Default: true. Without it
     /// rows reach part files when the buffer's share of memory is half full, or on
-    /// [`Store::flush`] and [`Store::close`].
+    /// [`Store::flush`](crate::Store::flush) and [`Store::close`](crate::Store::close).
     pub fn background(mut self, background: bool) -> Options {
         self.background = background;
         self
@@ -114,24 +111,6 @@ impl Options {
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Options {
         self.clock = clock;
         self
-    }
-
-    /// Opens the store in `dir` for writing, creating it if there is none.
-    ///
-    /// # Errors
-    /// [`Error::Locked`](crate::Error::Locked) if it is open for writing elsewhere, and those of
-    /// the disk. Damage of single parts does not fail the opening; see
-    /// [`Store::open_report`].
-    pub fn open(self, dir: impl AsRef<Path>) -> Result<Store> {
-        Store::open_with(self, dir.as_ref())
-    }
-
-    /// Opens the store in `dir` for reading, beside a writer or not. Writes nothing.
-    ///
-    /// # Errors
-    /// [`Error::NotAStore`](crate::Error::NotAStore) if there is none.
-    pub fn open_read_only(self, dir: impl AsRef<Path>) -> Result<Store> {
-        Store::open_read_only_with(self, dir.as_ref())
     }
 }
 

@@ -52,6 +52,26 @@ struct Inner {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
+impl Options {
+    /// Opens the store in `dir` for writing, creating it if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Locked`](crate::Error::Locked) if it is open for writing elsewhere, and those of
+    /// the disk. Damage of single parts does not fail the opening; see
+    /// [`Store::open_report`].
+    pub fn open(self, dir: impl AsRef<Path>) -> Result<Store> {
+        Store::open_with(self, dir.as_ref())
+    }
+
+    /// Opens the store in `dir` for reading, beside a writer or not. Writes nothing.
+    ///
+    /// # Errors
+    /// [`Error::NotAStore`](crate::Error::NotAStore) if there is none.
+    pub fn open_read_only(self, dir: impl AsRef<Path>) -> Result<Store> {
+        Store::open_read_only_with(self, dir.as_ref())
+    }
+}
+
 impl Store {
     /// The options a store can be opened with.
     pub fn options() -> Options {

@@ -177,13 +177,11 @@ fn bulk_lines_keep_every_row() {
     let rows = 60_000u64;
     for n in 0..rows {
         let day = 1 + n * 3 / rows;
-        input.extend_from_slice(
-            format!(
-                "{{\"_time\":\"2025-06-0{day}T00:00:00Z\",\"app\":\"a\",\"n\":{n},\"_msg\":\"{}\"}}\n",
-                "y".repeat(50)
-            )
-            .as_bytes(),
-        );
+        let text = "y".repeat(50);
+        let time = format!("2025-06-0{day}T00:00:00Z");
+        let line = format!(r#"{{"_time":"{time}","app":"a","n":{n},"_msg":"{text}"}}"#);
+        input.extend_from_slice(line.as_bytes());
+        input.push(b'\n');
         if n % 20_000 == 7 {
             input.extend_from_slice(b"not json\n\n");
         }
