@@ -128,7 +128,12 @@ fn exit_codes_tell_what_went_wrong() {
     assert_eq!(code(&["ingest", "--store", &store, "no-such-file"]), Some(3));
     assert_eq!(code(&["verify", "--store", &store]), Some(0));
     assert_eq!(code(&["inspect", "--store", &store]), Some(0));
-    assert_eq!(code(&["inspect", "--store", &store, "--part", "999999"]), Some(2));
+    assert_eq!(code(&["inspect", "--store", &store, "--part", "00000000ffffffff"]), Some(2));
+    assert_eq!(code(&["inspect", "--store", &store, "--part", "no id"]), Some(2));
+    let listing = stdout(&loglith(&["inspect", "--store", &store]));
+    let id = listing.split("part ").nth(1).unwrap().split(':').next().unwrap();
+    let part = loglith(&["inspect", "--store", &store, "--part", id]);
+    assert!(part.status.success() && stdout(&part).contains("_msg"), "{}", stdout(&part));
     assert_eq!(code(&["compact", "--store", &store]), Some(0));
     assert_eq!(code(&["--help"]), Some(0));
 }

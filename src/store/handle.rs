@@ -35,7 +35,7 @@ use super::{open, workers};
 ///
 /// let mut rows = store.query("refused | stats count() as n")?;
 /// let row = rows.next().ok_or("one row")??;
-/// assert_eq!(row.get("n"), Some("1"));
+/// assert_eq!(row.get("n"), "1");
 /// store.close()?;
 /// # Ok(())
 /// # }

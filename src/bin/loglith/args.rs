@@ -118,9 +118,13 @@ pub(crate) enum OutputFormat {
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Only this part, by its id
-    #[arg(long, value_name = "P")]
+    /// Only this part, by its id as `inspect` shows it: hexadecimal digits
+    #[arg(long, value_name = "P", value_parser = part_id)]
     pub(crate) part: Option<u64>,
+}
+
+fn part_id(text: &str) -> Result<u64, String> {
+    u64::from_str_radix(text, 16).map_err(|e| e.to_string())
 }
 
 #[derive(Debug, Args)]

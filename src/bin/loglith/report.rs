@@ -23,7 +23,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Outcome {
     let mut out = io::stdout().lock();
     match args.part {
         Some(id) => {
-            let why = || Failure::Usage(format!("the store has no part {id}"));
+            let why = || Failure::Usage(format!("the store has no part {id:016x}"));
             writeln!(out, "{}", store.inspect_part(id)?.ok_or_else(why)?)?;
         }
         None => writeln!(out, "{}", store.inspect()?)?,
