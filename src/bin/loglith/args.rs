@@ -89,7 +89,7 @@ pub(crate) struct QueryArgs {
     #[arg(long)]
     pub(crate) stats: bool,
     /// Print one JSON line for each query of --queries-file
-    #[arg(long, requires = "queries_file")]
+    #[arg(long, requires = "queries_file", conflicts_with = "query")]
     pub(crate) envelope: bool,
     /// File with one {"query":"...","now":"..."} a line; now may be left out
     #[arg(long, value_name = "F", conflicts_with_all = ["query", "limit", "stats", "now"],
