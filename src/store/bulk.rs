@@ -1,6 +1,7 @@
 //! Many lines at once: parsing and encoding side by side, rows in the order of the input.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use crossbeam::channel::{Receiver, bounded};
 use memchr::{memchr, memrchr};
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// Input is cut at line ends into chunks of about this many bytes; a chunk is parsed and encoded
 /// by one worker and becomes one part for each day in it.
-pub(crate) const CHUNK_BYTES: usize = 32 << 20;
+pub(crate) const CHUNK_BYTES: usize = 16 << 20;
 
 /// A piece of the input that begins and ends at a line's end.
 #[derive(Debug)]
@@ -19,6 +20,18 @@ pub(crate) struct Chunk {
     pub(crate) index: u64,
     /// Its bytes. A line over the limit is cut behind the limit, so that its parser rejects it.
     pub(crate) bytes: Vec<u8>,
+    spare: Spare,
+}
+
+/// Buffers of chunks that are done: fresh memory costs a page fault for every 4 KiB.
+type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        self.spare.lock().push(bytes);
+    }
 }
 
 /// Lets workers pass one after the other, in the order of their chunks.
@@ -84,12 +97,15 @@ pub(crate) fn run(
             })
             .collect();
         drop(receiver);
-        let mut chunks = Chunks { input, longest, carry: head, skipping: false };
+        let spare = Spare::default();
+        let mut chunks =
+            Chunks { input, longest, carry: head, skipping: false, spare: Arc::clone(&spare) };
         let mut result = Ok(());
         for index in 0.. {
             match chunks.next() {
                 Ok(Some(bytes)) => {
-                    if sender.send(Chunk { index, bytes }).is_err() {
+                    let chunk = Chunk { index, bytes, spare: Arc::clone(&spare) };
+                    if sender.send(chunk).is_err() {
                         break;
                     }
                 }
@@ -130,13 +146,16 @@ struct Chunks<R> {
     carry: Vec<u8>,
     /// Whether the rest of a line over the limit is still to be passed over.
     skipping: bool,
+    spare: Spare,
 }
 
 impl<R: Read> Chunks<R> {
     fn next(&mut self) -> Result<Option<Vec<u8>>> {
         loop {
-            let mut bytes = std::mem::take(&mut self.carry);
-            let before = bytes.len();
+            let mut bytes = self.spare.lock().pop().unwrap_or_default();
+            bytes.extend_from_slice(&self.carry);
+            self.carry.clear();
+            bytes.reserve(CHUNK_BYTES);
             let got = self
                 .input
                 .by_ref()
@@ -152,9 +171,11 @@ impl<R: Read> Chunks<R> {
             if ended {
                 return Ok((!bytes.is_empty()).then_some(bytes));
             }
-            match memrchr(b'\n', bytes.get(before.min(bytes.len())..).unwrap_or(&[])) {
+            match memrchr(b'\n', &bytes) {
                 Some(i) => {
-                    self.carry = bytes.split_off(before.min(bytes.len()) + i + 1);
+                    let end = i + 1;
+                    self.carry.extend_from_slice(bytes.get(end..).unwrap_or(&[]));
+                    bytes.truncate(end);
                     return Ok(Some(bytes));
                 }
                 None if bytes.len() > self.longest => {
@@ -207,14 +228,21 @@ mod tests {
     #[test]
     fn a_line_without_end_is_cut_behind_the_limit() {
         let long = vec![b'y'; CHUNK_BYTES * 3 + 5];
-        let input = [b"a\n".to_vec(), long, b"\nb\nc".to_vec()].concat();
+        let input = [b"a\n".to_vec(), long.clone(), b"\nb\nc".to_vec()].concat();
+        assert_eq!(line_lengths(input.as_slice(), Vec::new()), [1, LONGEST + 1, 1, 1]);
+        let head = b"1\n22\n333".to_vec();
+        let rest = [long, b"\nb".to_vec()].concat();
+        assert_eq!(line_lengths(rest.as_slice(), head), [1, 2, LONGEST + 1, 1]);
+    }
+
+    fn line_lengths(input: &[u8], head: Vec<u8>) -> Vec<usize> {
         let lines = Mutex::new(Vec::new());
-        run(input.as_slice(), 1, LONGEST, Vec::new(), |chunk| {
+        run(input, 1, LONGEST, head, |chunk| {
             let split = chunk.bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty());
             lines.lock().extend(split.map(<[u8]>::len));
             Ok(())
         })
         .unwrap();
-        assert_eq!(lines.into_inner(), [1, LONGEST + 1, 1, 1]);
+        lines.into_inner()
     }
 }

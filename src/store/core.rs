@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::io::{Clock, DescriptorCache, Disk, Fsync, LockGuard};
 use crate::manifest::{Edit, Manifest};
 use crate::options::Options;
-use crate::part::{Profile, WriterOptions};
+use crate::part::{Profile, UnitCache, WriterOptions};
 use crate::partition::{PartHandle, Snapshot};
 
 use super::follow::Follower;
@@ -30,6 +30,8 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store_id: u128,
     pub(crate) files: Arc<DescriptorCache>,
+    /// Decoded units of parts, for all queries.
+    pub(crate) cache: Arc<UnitCache>,
     pub(crate) report: OpenReport,
     pub(crate) state: Mutex<State>,
     /// Signalled when memory is freed, a cut has landed, or the store closes.

@@ -140,7 +140,8 @@ impl Store {
     /// Those of planning; errors of running come out of the iterator.
     pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<Rows> {
         let snapshot = self.core().snapshot()?;
-        let parts = SnapshotParts { snapshot, root: self.core().root.clone() };
+        let (root, cache) = (self.core().root.clone(), Arc::clone(&self.core().cache));
+        let parts = SnapshotParts { snapshot, root, cache };
         Ok(execute_parts(query, Arc::new(parts), options, self.core().clock.now()))
     }
 

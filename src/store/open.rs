@@ -15,7 +15,7 @@ use crate::manifest::{
 };
 use crate::memory::Buffer;
 use crate::options::{Durability, Options};
-use crate::part::{PartReader, PartSource, ReadContext, ReadStats};
+use crate::part::{PartReader, PartSource, ReadContext, ReadStats, UnitCache};
 use crate::partition::{PartHandle, Version};
 use crate::record::Timestamp;
 
@@ -109,7 +109,10 @@ fn new_core(
     state: State,
     role: Role,
 ) -> Core {
+    // A quarter of the memory; a share that no machine can hold is no limit.
+    let cache_bytes = usize::try_from(options.memory_limit_bytes / 4).unwrap_or(usize::MAX);
     Core {
+        cache: Arc::new(UnitCache::new(cache_bytes)),
         disk: Arc::clone(&options.disk),
         clock: Arc::clone(&options.clock),
         root: dir.to_path_buf(),

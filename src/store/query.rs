@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::manifest::part_path;
-use crate::part::PartReader;
+use crate::part::{PartCache, PartReader, UnitCache};
 use crate::partition::Snapshot;
 use crate::query::{PartBounds, PartSet, TimeRange};
 
@@ -15,6 +15,8 @@ pub(crate) struct SnapshotParts {
     pub(crate) snapshot: Arc<Snapshot>,
     /// The store's directory, to name lost parts by.
     pub(crate) root: std::path::PathBuf,
+    /// Decoded units that other queries may use again.
+    pub(crate) cache: Arc<UnitCache>,
 }
 
 impl PartSet for SnapshotParts {
@@ -38,6 +40,10 @@ impl PartSet for SnapshotParts {
             Some(part) => part.reader(),
             None => Err(Error::Internal { what: "a query asked for a part past the last" }),
         }
+    }
+
+    fn cache(&self) -> Option<&dyn PartCache> {
+        Some(self.cache.as_ref())
     }
 
     fn check(&self, range: TimeRange) -> Result<()> {
