@@ -1,17 +1,16 @@
 //! Opening a store.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
-use crate::io::{DescriptorCache, Disk, TEMP_SUFFIX, is_not_found};
+use crate::io::{DescriptorCache, Disk};
 use crate::journal::{Journal, Replayed, replay};
 use crate::manifest::{
-    Facts, FoundPart, LOCK_FILE, Manifest, ManifestReport, ManifestState, PartFacts, PartRef,
-    QUARANTINE_DIR, Reconciled, StoreId, parse_day_dir, parse_part_file, part_path,
-    quarantine_path, reconcile,
+    Facts, LOCK_FILE, Manifest, ManifestReport, ManifestState, PartFacts, PartRef, QUARANTINE_DIR,
+    Reconciled, StoreId, carry_out, list_files, part_path, reconcile,
 };
 use crate::memory::Buffer;
 use crate::options::{Durability, Options};
@@ -173,44 +172,13 @@ fn recover_files(
     manifest_report: &ManifestReport,
     report: &mut OpenReport,
 ) -> Result<()> {
-    let mut found = Vec::new();
-    for entry in disk.list(dir)? {
-        let path = dir.join(&entry.name);
-        if let Some(day) = parse_day_dir(&entry.name).filter(|_| entry.is_dir) {
-            list_day(disk, &path, day, &mut found)?;
-        } else if entry.name.ends_with(TEMP_SUFFIX) && !entry.is_dir {
-            disk.remove_file(&path)?;
-        }
-    }
+    let listing = list_files(disk, dir)?;
     let mut facts = |place: PartRef| read_facts(disk, &part_path(dir, place.day, place.part_id));
     let unsynced = &manifest_report.unsynced_parts;
-    let todo = reconcile(manifest.state(), &found, unsynced, &mut facts);
-    manifest.append(&todo.edit, crate::io::Fsync::Now)?;
-    note_recovery(&todo, report);
-    for set_aside in &todo.quarantine {
-        quarantine(disk, dir, set_aside.place)?;
-    }
-    for needless in &todo.remove {
-        let path = part_path(dir, needless.place.day, needless.place.part_id);
-        match disk.remove_file(&path) {
-            Err(e) if !is_not_found(&e) => return Err(e),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Lists the parts of a day and removes files that were being written when the writer stopped.
-fn list_day(disk: &dyn Disk, dir: &Path, day: i32, found: &mut Vec<FoundPart>) -> Result<()> {
-    for entry in disk.list(dir)? {
-        if let Some(part_id) = parse_part_file(&entry.name) {
-            let place = PartRef { day, part_id };
-            found.push(FoundPart { place, length: entry.len });
-        } else if entry.name.ends_with(TEMP_SUFFIX) && !entry.is_dir {
-            disk.remove_file(&dir.join(&entry.name))?;
-        }
-    }
-    Ok(())
+    let decided = reconcile(manifest.state(), &listing.parts, unsynced, &mut facts);
+    note_recovery(&decided, report);
+    // A part has its final name only after its bytes were synced, so adopting needs no sync.
+    carry_out(disk, dir, manifest, &decided, &listing)
 }
 
 fn note_recovery(todo: &Reconciled, report: &mut OpenReport) {
@@ -254,24 +222,4 @@ fn read_facts(disk: &dyn Disk, path: &Path) -> Facts {
         })
     };
     read().map_or_else(|e| Facts::Unreadable(e.to_string()), Facts::Complete)
-}
-
-/// Moves a part file out of the way, to a name that is free.
-fn quarantine(disk: &dyn Disk, dir: &Path, place: PartRef) -> Result<()> {
-    let from = part_path(dir, place.day, place.part_id);
-    let target: PathBuf = dir.join(QUARANTINE_DIR);
-    disk.create_dir_all(&target)?;
-    let taken: Vec<String> = disk.list(&target)?.into_iter().map(|e| e.name).collect();
-    let free = (0..u32::MAX).find_map(|attempt| {
-        let to = quarantine_path(dir, place.day, place.part_id, attempt);
-        let name = to.file_name()?.to_string_lossy().into_owned();
-        (!taken.contains(&name)).then_some(to)
-    });
-    let Some(to) = free else { return Ok(()) };
-    match disk.rename(&from, &to) {
-        Err(e) if is_not_found(&e) => return Ok(()),
-        other => other?,
-    }
-    disk.sync_dir(&target)?;
-    disk.sync_dir(&crate::io::parent_dir(&from))
 }
