@@ -176,6 +176,8 @@ impl fmt::Display for Corruption {
     }
 }
 
+impl std::error::Error for QueryError {}
+
 impl fmt::Display for QueryError {
     /// The message, the line of the query, and a caret under the position.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

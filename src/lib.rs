@@ -31,8 +31,8 @@ pub use query::{
 };
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};
 pub use store::{
-    ColumnBytes, CompactReport, DayInfo, FlushReport, Ingest, Inspection, OpenReport,
-    PartInspection, Store, StoreStats, VerifyProgress, VerifyReport,
+    ColumnBytes, CompactReport, DayInfo, FlushReport, Hits, HitsSeries, Ingest, Inspection,
+    OpenReport, PartInspection, Store, StoreStats, ValueHits, VerifyProgress, VerifyReport,
 };
 
 /// The README's example is a test.

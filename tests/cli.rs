@@ -93,6 +93,73 @@ fn tables_and_raw_lines() {
 }
 
 #[test]
+fn csv_and_logfmt() {
+    let (_dir, store) = filled();
+    let print = |format: &str, query: &str| {
+        stdout(&loglith(&["query", "--store", &store, "--format", format, query]))
+    };
+    let query = "* | sort by (_time) | fields status, _msg";
+    assert_eq!(print("csv", query), "status,_msg\n200,GET /a\n500,GET /b\n,-tail of a line\n");
+    let logfmt = "status=200 _msg=\"GET /a\"\nstatus=500 _msg=\"GET /b\"\n\
+                  _msg=\"-tail of a line\"\n";
+    assert_eq!(print("logfmt", query), logfmt);
+    // Names that the query does not tell come from all rows.
+    let csv = print("csv", "* | sort by (_time desc) | delete _stream, _stream_id, _time");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 4, "{csv}");
+    assert!(lines[0].contains("status") && lines[0].contains("app"), "{csv}");
+    assert!(lines.iter().all(|l| l.matches(',').count() == 2), "{csv}");
+    assert_eq!(print("csv", "nothing"), "");
+    assert_eq!(print("csv", "nothing | fields a, b"), "a,b\n");
+    assert_eq!(print("csv", "* | stats count() n, sum(status) s"), "n,s\n3,700\n");
+}
+
+#[test]
+fn colours_where_they_are_asked_for() {
+    let (_dir, store) = filled();
+    let print = |color: &str| {
+        let line = ["query", "--store", &store, "--color", color, "status:500 | fields status"];
+        stdout(&loglith(&line))
+    };
+    assert_eq!(print("auto"), "{\"status\":\"500\"}\n", "no terminal, no colours");
+    assert_eq!(print("never"), print("auto"));
+    assert_eq!(print("always"), "{\u{1b}[36m\"status\"\u{1b}[0m:\"500\"}\n");
+}
+
+#[test]
+fn explain_tells_the_plan() {
+    let (_dir, store) = filled();
+    let text = stdout(&loglith(&["query", "--store", &store, "--explain", "GET | limit 5"]));
+    assert!(text.contains("stops at the newest 5 rows by time"), "{text}");
+    assert!(text.contains("skips blocks by the words of _msg"), "{text}");
+}
+
+#[test]
+fn hits_are_drawn() {
+    let (_dir, store) = filled();
+    let draw = |args: &[&str]| {
+        let output = loglith(&[&["query", "--store", &store, "--hits"], args].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let full = "\u{2588}".repeat(50);
+    let range = "_time:[2025-06-01T10:00:00Z, 2025-06-01T10:00:06Z)";
+    let expected = format!(
+        "2025-06-01T10:00:00Z  2  {full}\n2025-06-01T10:00:02Z  1  {}\n\
+         2025-06-01T10:00:04Z  0\n3 rows, 2 s a bar\n",
+        "\u{2588}".repeat(25)
+    );
+    assert_eq!(draw(&["--step", "2s", range]), expected);
+    let by = draw(&["--by", "app", "*"]);
+    assert!(by.starts_with("app=web  2\n") && by.contains("\napp=db  1\n"), "{by}");
+    assert!(by.ends_with("3 rows, 1 s a bar\n"), "{by}");
+    assert!(draw(&["nothing"]).ends_with("0 rows, 1 s a bar\n"));
+    let code = |args: &[&str]| loglith(&[&["query", "--store", &store], args].concat()).status;
+    assert_eq!(code(&["--hits", "--step", "0s", "*"]).code(), Some(2));
+    assert_eq!(code(&["--step", "1s", "*"]).code(), Some(2));
+}
+
+#[test]
 fn now_is_what_it_is_told() {
     let (_dir, store) = filled();
     let at = |now: &str| {

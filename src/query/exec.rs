@@ -73,9 +73,10 @@ pub(crate) fn execute_parts(
     })
 }
 
-/// How a query would run, one step a line.
-pub(crate) fn explain(query: &Query, options: &QueryOptions) -> String {
-    Plan::new(query, &query.options, options.optimise).explain()
+/// The range of `_time` that the filter of a query gives, if it is closed at both ends.
+pub(crate) fn closed_time_range(query: &Query, now: Timestamp) -> Option<TimeRange> {
+    let times = TimeContext { now, zone: Zone::UTC, time_offset: 0 };
+    plan::closed_range(&query.filter, &times)
 }
 
 impl Execution {
@@ -267,7 +268,7 @@ impl Level<'_> {
 
 /// The options of a query within another: what it does not set it takes from there, and the
 /// filters of both hold.
-fn inherit(own: &Settings, outer: Option<&Settings>) -> Settings {
+pub(crate) fn inherit(own: &Settings, outer: Option<&Settings>) -> Settings {
     let Some(outer) = outer else { return own.clone() };
     let global_filter = match (&outer.global_filter, &own.global_filter) {
         (Some(a), Some(b)) => {

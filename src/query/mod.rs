@@ -15,7 +15,8 @@
 //! * [`value_key`]: values compared in the total order.
 //! * [`scan`]: from parts to the rows that pass, reading as little as possible.
 //! * [`pipe`]: what happens to rows between the scan and the caller.
-//! * [`plan`], [`exec`], [`rows`], [`counters`]: how a query runs, its answer, what it read.
+//! * [`plan`], [`exec`], [`explain`], [`rows`], [`counters`]: how a query runs, its answer, what it
+//!   read.
 
 pub mod ast;
 mod batch;
@@ -26,6 +27,7 @@ mod counters;
 mod exec;
 #[cfg(test)]
 mod exec_tests;
+mod explain;
 mod fault;
 mod fields;
 pub(crate) mod filter;
@@ -53,7 +55,8 @@ pub use ast::{Filter, Pipe, Query};
 pub use builder::{FieldFilters, field, message};
 pub(crate) use context::TimeRange;
 pub use counters::QueryStats;
-pub(crate) use exec::{execute_parts, explain};
+pub(crate) use exec::{closed_time_range, execute_parts};
+pub(crate) use explain::explain;
 pub(crate) use parser::parse_query;
 pub use regex::Regex;
 pub use rows::{CancelHandle, Row, Rows, write_json};

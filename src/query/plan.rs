@@ -5,8 +5,6 @@
 //!
 //! [`QueryOptions::optimise`]: crate::QueryOptions::optimise
 
-use std::fmt::Write;
-
 use super::ast::{
     FieldPattern, Filter, Pipe, Query, QueryOptions, Sort, StatsFunction, TIME_FIELD,
 };
@@ -56,6 +54,8 @@ impl Plan {
             1 => filters.pop().unwrap_or(Filter::All),
             _ => Filter::And(filters),
         };
+        let limited = if optimise { limit_sorts(pipes) } else { pipes.to_vec() };
+        let pipes = limited.as_slice();
         let mut needed = FieldSet::all();
         let mut planned = Vec::with_capacity(pipes.len());
         for pipe in pipes.iter().rev() {
@@ -67,30 +67,6 @@ impl Plan {
         let bound = if optimise && time_offset == 0 { bound(pipes) } else { None };
         let positions = !optimise || bound.is_some() || needs_positions(pipes);
         Plan { filter, time_offset, pipes: planned, fields: needed, positions, bound }
-    }
-
-    /// The plan as text, one step a line.
-    pub(crate) fn explain(&self) -> String {
-        let mut out = String::new();
-        let names: Vec<&str> = self.fields.names().collect();
-        let prefixes: Vec<String> = self.fields.prefixes().map(|p| format!("{p}*")).collect();
-        // Writing to a string does not fail.
-        let _ = writeln!(out, "scan");
-        let _ = writeln!(out, "  filter {}", self.filter);
-        if self.time_offset != 0 {
-            let _ = writeln!(out, "  time offset {} ns", self.time_offset);
-        }
-        let _ = writeln!(out, "  fields {} {}", names.join(", "), prefixes.join(", "));
-        if let Some((direction, limit)) = self.bound {
-            let _ = writeln!(out, "  {direction:?} {limit} rows by time, then stop");
-        }
-        if self.positions {
-            let _ = writeln!(out, "  with the places of rows");
-        }
-        for (pipe, _) in &self.pipes {
-            let _ = writeln!(out, "| {pipe}");
-        }
-        out
     }
 }
 
@@ -142,7 +118,7 @@ fn by_time(sort: &Sort) -> Option<(Direction, u64)> {
 }
 
 /// Whether a pipe works row by row and gives each row the place that it had.
-fn is_row_pipe(pipe: &Pipe) -> bool {
+pub(crate) fn is_row_pipe(pipe: &Pipe) -> bool {
     matches!(
         pipe,
         Pipe::Coalesce { .. }
@@ -171,6 +147,36 @@ fn is_row_pipe(pipe: &Pipe) -> bool {
             | Pipe::UnpackWords(_)
             | Pipe::Unroll(_)
     )
+}
+
+/// Gives a sort the limit that follows it, through pipes that make one row of each: it then keeps
+/// so many rows instead of all.
+fn limit_sorts(pipes: &[Pipe]) -> Vec<Pipe> {
+    let mut out = pipes.to_vec();
+    for (at, pipe) in out.iter_mut().enumerate() {
+        if let Pipe::Sort(sort) = pipe
+            && sort.limit.is_none()
+            && sort.partition_by.is_empty()
+        {
+            sort.limit = limit_behind(pipes.get(at + 1..).unwrap_or(&[]));
+        }
+    }
+    out
+}
+
+/// How many of the first rows some pipe behind can reach.
+fn limit_behind(pipes: &[Pipe]) -> Option<u64> {
+    let mut skipped = 0_u64;
+    for pipe in pipes {
+        match pipe {
+            Pipe::Offset(n) => skipped = skipped.saturating_add(*n),
+            Pipe::Limit(n) => return Some(skipped.saturating_add(*n)),
+            Pipe::Filter(_) | Pipe::DropEmptyFields | Pipe::Unroll(_) => return None,
+            pipe if is_row_pipe(pipe) => {}
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// Whether a pipe surely leaves `_time` as it is.

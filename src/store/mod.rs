@@ -12,6 +12,7 @@ mod core;
 mod flush;
 mod follow;
 mod handle;
+mod helpers;
 mod ids;
 mod ingest;
 mod inspect;
@@ -27,6 +28,7 @@ mod view;
 mod workers;
 
 pub use handle::Store;
+pub use helpers::{Hits, HitsSeries, ValueHits};
 pub use ingest::Ingest;
 pub use inspect::{ColumnBytes, DayInfo, Inspection, PartInspection};
 pub use report::{CompactReport, FlushReport, OpenReport, StoreStats};

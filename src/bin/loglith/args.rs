@@ -1,8 +1,12 @@
 //! What can be typed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::color::ColorChoice;
+use crate::hits;
 
 /// A columnar store for logs, queried with LogsQL.
 #[derive(Debug, Parser)]
@@ -85,6 +89,21 @@ pub(crate) struct QueryArgs {
     /// The time that `now` and relative times mean, in RFC 3339
     #[arg(long, value_name = "T")]
     pub(crate) now: Option<String>,
+    /// Colours: auto is "on a terminal, unless NO_COLOR is set"
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
+    /// Print how the query would run instead of running it
+    #[arg(long, conflicts_with_all = ["queries_file", "hits"])]
+    pub(crate) explain: bool,
+    /// Draw how many rows there are over time instead of printing them
+    #[arg(long, conflicts_with = "queries_file")]
+    pub(crate) hits: bool,
+    /// Width of a bar of --hits, such as 5m; chosen to fit without it
+    #[arg(long, value_name = "D", requires = "hits", value_parser = hits::step)]
+    pub(crate) step: Option<Duration>,
+    /// Draw each value of this field by itself
+    #[arg(long, value_name = "FIELD", requires = "hits")]
+    pub(crate) by: Option<String>,
     /// Print to the standard error how much the query read
     #[arg(long)]
     pub(crate) stats: bool,
@@ -108,6 +127,10 @@ pub(crate) struct QueryArgs {
 pub(crate) enum OutputFormat {
     /// One JSON object a line, every value a string
     Json,
+    /// One line of names, then one of values for each row
+    Csv,
+    /// name=value pairs
+    Logfmt,
     /// Columns for the eye
     Table,
     /// The message of each row, or its values where it has none

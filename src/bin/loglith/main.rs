@@ -3,10 +3,12 @@
 //! `args` says what can be typed, `exit` how a run ends; the other modules are the commands.
 
 mod args;
+mod color;
 mod demo;
 mod demo_queries;
 mod envelope;
 mod exit;
+mod hits;
 mod ingest;
 mod output;
 mod query;

@@ -1,10 +1,11 @@
-//! Rows on the standard output: NDJSON, a table, or bare messages.
+//! Rows on the standard output: NDJSON, CSV, logfmt, a table, or bare messages.
 
 use std::io::{self, Write};
 
 use loglith::{Row, write_json};
 
 use crate::args::OutputFormat;
+use crate::color::{Paint, Palette};
 
 /// Rows from which a table takes the widths of its columns.
 const TABLE_ROWS: usize = 1000;
@@ -15,21 +16,46 @@ const TABLE_COLUMN: usize = 80;
 pub(crate) struct Printer<W: Write> {
     out: W,
     format: OutputFormat,
+    palette: Palette,
     line: Vec<u8>,
     table: Vec<Vec<(String, String)>>,
+    /// The columns of CSV, where they are known or were found.
+    columns: Option<Vec<String>>,
+    head_printed: bool,
+    /// Rows of CSV that wait for the last name.
+    waiting: Vec<Row>,
 }
 
 impl<W: Write> Printer<W> {
-    pub(crate) fn new(out: W, format: OutputFormat) -> Printer<W> {
-        Printer { out, format, line: Vec::new(), table: Vec::new() }
+    /// `columns` are those of the answer, where the query tells them; without them CSV keeps all
+    /// rows until the end.
+    pub(crate) fn new(
+        out: W,
+        format: OutputFormat,
+        palette: Palette,
+        columns: Option<Vec<String>>,
+    ) -> Printer<W> {
+        let (line, table, waiting) = (Vec::new(), Vec::new(), Vec::new());
+        Printer { out, format, palette, line, table, columns, head_printed: false, waiting }
     }
 
     /// Prints a row, or keeps it until its table is full.
     pub(crate) fn row(&mut self, row: &Row) -> io::Result<()> {
         self.line.clear();
         match self.format {
+            OutputFormat::Json if self.palette.is_on() => {
+                json_in_color(row, self.palette, &mut self.line);
+            }
             OutputFormat::Json => write_json(row, &mut self.line),
             OutputFormat::Raw => raw(row, &mut self.line),
+            OutputFormat::Logfmt => logfmt(row, self.palette, &mut self.line),
+            OutputFormat::Csv => {
+                if self.columns.is_some() {
+                    return self.csv_row(row);
+                }
+                self.waiting.push(row.clone());
+                return Ok(());
+            }
             OutputFormat::Table => {
                 self.table.push(pairs(row));
                 return if self.table.len() >= TABLE_ROWS { self.print_table() } else { Ok(()) };
@@ -42,16 +68,123 @@ impl<W: Write> Printer<W> {
     /// Prints what is left.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.print_table()?;
+        if self.format == OutputFormat::Csv {
+            self.print_csv()?;
+        }
         self.out.flush()
     }
 
     fn print_table(&mut self) -> io::Result<()> {
-        for line in table(&self.table) {
-            writeln!(self.out, "{line}")?;
+        for (i, line) in table(&self.table).iter().enumerate() {
+            if i == 0 {
+                writeln!(self.out, "{}", self.palette.paint(Paint::Head, line))?;
+            } else {
+                writeln!(self.out, "{line}")?;
+            }
         }
         self.table.clear();
         Ok(())
     }
+
+    fn print_csv(&mut self) -> io::Result<()> {
+        let rows = std::mem::take(&mut self.waiting);
+        if self.columns.is_none() {
+            let mut names: Vec<String> = Vec::new();
+            let mut seen = std::collections::HashSet::new();
+            for (name, _) in rows.iter().flat_map(Row::fields).filter(|(_, v)| !v.is_empty()) {
+                if seen.insert(name) {
+                    names.push(name.to_owned());
+                }
+            }
+            self.columns = Some(names);
+        }
+        for row in &rows {
+            self.csv_row(row)?;
+        }
+        self.csv_head()
+    }
+
+    fn csv_row(&mut self, row: &Row) -> io::Result<()> {
+        self.csv_head()?;
+        let columns = self.columns.as_deref().unwrap_or(&[]);
+        csv_line(columns.iter().map(|name| row.get(name)), &mut self.line);
+        self.out.write_all(&self.line)
+    }
+
+    fn csv_head(&mut self) -> io::Result<()> {
+        let columns = self.columns.as_deref().unwrap_or(&[]);
+        if !self.head_printed && !columns.is_empty() {
+            csv_line(columns.iter().map(String::as_str), &mut self.line);
+            self.out.write_all(&self.line)?;
+        }
+        self.head_printed = true;
+        Ok(())
+    }
+}
+
+/// A line of CSV as RFC 4180 has it, with a bare line feed at its end.
+fn csv_line<'a>(values: impl Iterator<Item = &'a str>, line: &mut Vec<u8>) {
+    line.clear();
+    for (i, value) in values.enumerate() {
+        if i > 0 {
+            line.push(b',');
+        }
+        let quoted = value.contains([',', '"', '\n', '\r'])
+            || value.starts_with(' ')
+            || value.ends_with(' ');
+        if quoted {
+            line.push(b'"');
+            line.extend_from_slice(value.replace('"', "\"\"").as_bytes());
+            line.push(b'"');
+        } else {
+            line.extend_from_slice(value.as_bytes());
+        }
+    }
+    // A line of one empty value would read as no line.
+    if line.is_empty() {
+        line.extend_from_slice(b"\"\"");
+    }
+    line.push(b'\n');
+}
+
+/// `name=value` pairs as `unpack_logfmt` reads them.
+fn logfmt(row: &Row, palette: Palette, line: &mut Vec<u8>) {
+    for (name, value) in row.fields().filter(|(_, value)| !value.is_empty()) {
+        if !line.is_empty() {
+            line.push(b' ');
+        }
+        line.extend_from_slice(palette.paint(Paint::Name, name).as_bytes());
+        line.push(b'=');
+        if value.contains(|c: char| c <= ' ' || c == '"' || c == '\\') {
+            line.extend_from_slice(json_text(value).as_bytes());
+        } else {
+            line.extend_from_slice(palette.value(value).as_bytes());
+        }
+    }
+}
+
+/// A row as JSON for a terminal.
+fn json_in_color(row: &Row, palette: Palette, line: &mut Vec<u8>) {
+    line.push(b'{');
+    for (i, (name, value)) in row.fields().filter(|(_, v)| !v.is_empty()).enumerate() {
+        if i > 0 {
+            line.push(b',');
+        }
+        line.extend_from_slice(palette.paint(Paint::Name, &json_text(name)).as_bytes());
+        line.push(b':');
+        let painted = palette.value(value);
+        if painted == value {
+            line.extend_from_slice(json_text(value).as_bytes());
+        } else {
+            // Only words are painted, which need no escapes.
+            line.extend_from_slice(format!("\"{painted}\"").as_bytes());
+        }
+    }
+    line.push(b'}');
+}
+
+fn json_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// The message, or all values with tabs between them.
@@ -153,6 +286,20 @@ mod tests {
             ["0", "12", "123", "1,234", "1,234,567"]
         );
         assert_eq!([999, 1_500, 2_500_000].map(bytes), ["999 B", "1.5 kB", "2.5 MB"]);
+    }
+
+    #[test]
+    fn csv_quotes_what_it_must() {
+        let line = |values: &[&str]| {
+            let mut out = Vec::new();
+            csv_line(values.iter().copied(), &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            line(&["a", "", "b,c", "d\"e", "f\ng", " h"]),
+            "a,,\"b,c\",\"d\"\"e\",\"f\ng\",\" h\"\n"
+        );
+        assert_eq!(line(&[""]), "\"\"\n");
     }
 
     #[test]

@@ -2,11 +2,14 @@
 
 use std::io::{self, BufWriter, Write};
 
+use loglith::ast::FieldPattern;
 use loglith::{Pipe, Query, QueryOptions, Store, Timestamp};
 
 use crate::args::QueryArgs;
+use crate::color::Palette;
 use crate::envelope;
 use crate::exit::{Failure, Outcome};
+use crate::hits;
 use crate::output::Printer;
 
 const WRITE_BUFFER_BYTES: usize = 64 << 10;
@@ -14,7 +17,7 @@ const WRITE_BUFFER_BYTES: usize = 64 << 10;
 /// Runs one query, or all queries of a file.
 pub(crate) fn run(args: &QueryArgs) -> Outcome {
     let store = Store::open_read_only(&args.store.store)?;
-    let out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, io::stdout().lock());
+    let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, io::stdout().lock());
     if let Some(file) = &args.queries_file {
         return envelope::run(&store, file, args.repeat, out);
     }
@@ -27,8 +30,17 @@ pub(crate) fn run(args: &QueryArgs) -> Outcome {
     if let Some(now) = &args.now {
         options = options.now(time(now)?);
     }
+    let palette = Palette::new(args.color);
+    if args.hits {
+        return hits::run(&store, &query, args.step, args.by.as_deref(), &options, palette, out);
+    }
+    if args.explain {
+        write!(out, "{}", store.explain(&query))?;
+        out.flush()?;
+        return Ok(());
+    }
     let mut rows = store.query_with(&query, &options)?;
-    let mut printer = Printer::new(out, args.format);
+    let mut printer = Printer::new(out, args.format, palette, columns(&query));
     for row in rows.by_ref() {
         printer.row(&row?)?;
     }
@@ -37,6 +49,27 @@ pub(crate) fn run(args: &QueryArgs) -> Outcome {
         writeln!(io::stderr(), "{}", rows.stats())?;
     }
     Ok(())
+}
+
+/// The columns of a query's answer, where its last pipe that makes columns names them all.
+fn columns(query: &Query) -> Option<Vec<String>> {
+    let keeps_columns = |p: &&Pipe| matches!(p, Pipe::Limit(_) | Pipe::Offset(_) | Pipe::Filter(_));
+    match query.pipes.iter().rev().find(|p| !keeps_columns(p))? {
+        Pipe::Fields(patterns) => patterns
+            .iter()
+            .map(|p| match p {
+                FieldPattern::Name(name) => Some(name.clone()),
+                FieldPattern::Prefix(_) => None,
+            })
+            .collect(),
+        Pipe::Stats { by, items } => {
+            let keys = by.iter().map(|k| k.field.clone());
+            Some(keys.chain(items.iter().map(|i| i.result.clone())).collect())
+        }
+        Pipe::Uniq(u) => Some(u.by.iter().chain(&u.hits).cloned().collect()),
+        Pipe::Top(t) => Some(t.by.iter().chain([&t.hits]).chain(&t.rank).cloned().collect()),
+        _ => None,
+    }
 }
 
 /// A time of the command line.

@@ -1,6 +1,7 @@
 //! Tests of whole lives of a store, most of them on the simulated disk.
 
 mod crash;
+mod helpers;
 mod life;
 
 use std::path::{Path, PathBuf};
