@@ -178,6 +178,19 @@ impl fmt::Display for Corruption {
 
 impl std::error::Error for QueryError {}
 
+/// Bytes of a line that are shown on either side of a fault.
+const SHOWN: usize = 80;
+
+fn last_chars(text: &str) -> &str {
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(SHOWN))..).unwrap_or("")
+}
+
+/// The start of a text, and whether there is more.
+fn first_chars(text: &str) -> (&str, bool) {
+    let end = text.floor_char_boundary(SHOWN);
+    (text.get(..end).unwrap_or(""), end < text.len())
+}
+
 impl fmt::Display for QueryError {
     /// The message, the line of the query, and a caret under the position.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,9 +202,11 @@ impl fmt::Display for QueryError {
         let tail = after.split('\n').next().unwrap_or("");
         let column = head.chars().count() + 1;
         writeln!(f, "{} (line {line_no}, column {column})", self.message)?;
-        writeln!(f, "  {head}{tail}")?;
+        let (cut, head, tail) = (head.len() > SHOWN, last_chars(head), first_chars(tail));
+        let (left, right) = (if cut { ".." } else { "" }, if tail.1 { ".." } else { "" });
+        writeln!(f, "  {left}{head}{}{right}", tail.0)?;
         let pad: String = head.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        write!(f, "  {pad}^")?;
+        write!(f, "  {}{pad}^", " ".repeat(left.len()))?;
         if let Some(hint) = &self.hint {
             write!(f, "\nhint: {hint}")?;
         }

@@ -196,7 +196,7 @@ pub(crate) fn nearest<'a>(list: &[&'a str], word: &str) -> Option<&'a str> {
         return None;
     }
     let word = word.to_ascii_lowercase();
-    let allowed = if word.len() <= 3 { 1 } else { 2 };
+    let allowed = if word.len() <= 5 { 1 } else { 2 };
     list.iter()
         .map(|name| (edit_distance(&word, name), *name))
         .filter(|(distance, _)| *distance <= allowed)

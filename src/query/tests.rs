@@ -273,7 +273,8 @@ fn nesting_is_bounded() {
     let nest =
         |open: &str, close: &str, n: usize| format!("{}a{}", open.repeat(n), close.repeat(n));
     parse(&nest("(", ")", 100));
-    parse(&nest("f:in(", " | fields f)", 60));
+    parse(&nest("f:in(", " | fields f)", 15));
+    refused(&nest("f:in(", " | fields f)", 16));
     parse(&format!("{}a", "!".repeat(100_000)));
     for text in [
         nest("(", ")", 200_000),

@@ -34,6 +34,9 @@ pub(crate) const MAX_QUERY_LEN: usize = 1 << 20;
 
 /// Deepest nesting.
 const MAX_DEPTH: u32 = 128;
+/// Levels that a query takes: what it needs of the stack, and no more queries in each other than
+/// the executor runs.
+const QUERY_LEVELS: u32 = 8;
 
 /// What one query may spend on copies and compiled expressions, about in bytes.
 const BUDGET: usize = 96 << 20;
@@ -103,12 +106,21 @@ impl<'q> Parser<'q> {
 
     /// Runs `parse` one level deeper.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth == MAX_DEPTH {
-            return self.fail(format!("nested more than {MAX_DEPTH} levels deep"));
+        self.nested_by(1, parse)
+    }
+
+    fn nested_by<T>(
+        &mut self,
+        levels: u32,
+        parse: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<T> {
+        if self.depth + levels > MAX_DEPTH {
+            let most = MAX_DEPTH / QUERY_LEVELS;
+            return self.fail(format!("nested more than {MAX_DEPTH} levels, or {most} queries"));
         }
-        self.depth += 1;
+        self.depth += levels;
         let parsed = parse(self);
-        self.depth -= 1;
+        self.depth -= levels;
         parsed
     }
 
@@ -120,7 +132,7 @@ impl<'q> Parser<'q> {
 
     /// `{options} filter | pipe | ...`, with an optional `;` at the end.
     fn query(&mut self) -> Parsed<Query> {
-        self.nested(|p| {
+        self.nested_by(QUERY_LEVELS, |p| {
             let options = p.options()?;
             let filter = p.leading_filter()?;
             let mut pipes = Vec::new();

@@ -45,7 +45,9 @@ impl Parser<'_> {
     fn bare_filter(&mut self) -> Parsed<Pipe> {
         let token = self.peek();
         if self.at_stop() {
-            return self.unexpected("a pipe behind `|`");
+            let empty: Parsed<Pipe> = self.unexpected("a pipe behind `|`");
+            let doubled = self.is(token, "|") && !token.spaced;
+            return empty.map_err(|f| if doubled { f.hint("write `or` for either") } else { f });
         }
         let word = token.kind == TokenKind::Word && !self.at("not");
         let field = self.is(self.peek_at(1), ":") || self.wildcard_field();

@@ -59,7 +59,9 @@ impl<'q> Parser<'q> {
 
     fn operator_in_word<T>(&self, left: &str) -> Parsed<T> {
         let operator = self.show(self.peek());
-        let right = self.peek_at(1);
+        // Two of `=` are meant as one.
+        let doubled = self.is(self.peek(), "=") && self.is(self.peek_at(1), "=");
+        let right = self.peek_at(if doubled { 2 } else { 1 });
         let right = if right.kind == TokenKind::End { "value" } else { self.raw(right) };
         let sign = match self.raw(self.peek()) {
             "=~" | "~" => "~",
