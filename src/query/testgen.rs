@@ -267,7 +267,13 @@ fn text_predicate(rng: &mut Rng) -> String {
     let part: String = chars[..1 + rng.below(chars.len())].iter().collect();
     let (word, part) = (quote(word), quote(&part));
     let other = quote(rng.pick(&WORDS));
-    match rng.below(15) {
+    match rng.below(18) {
+        15 => rng.pick(&["ipv6_range(\"::ffff:10.0.0.0/120\")", "ipv6_range(\"::/0\")"]).to_owned(),
+        16 => format!("json_array_contains_any(a, {word}, true)"),
+        17 => {
+            let case = rng.pick(&["Error", "ERROR", "GET", "needle", "Other Needle"]);
+            format!("{}_common_case({})", rng.pick(&["equals", "contains"]), quote(case))
+        }
         0..=2 => word,
         3 => format!("{part}*"),
         4 => format!("i({})", word.to_uppercase()),
@@ -342,7 +348,28 @@ fn some_fields(rng: &mut Rng, most: usize) -> Vec<&'static str> {
 
 /// A pipe behind which rows still have their `id`.
 fn row_pipe(rng: &mut Rng, ordered: &mut bool) -> String {
-    match rng.below(8) {
+    match rng.below(15) {
+        8 => format!("len({}) as made", rng.pick(&FIELDS)),
+        9 => format!(
+            "split {} from {} as made",
+            quote(rng.pick(&[" ", "e", "", "10"])),
+            rng.pick(&FIELDS)
+        ),
+        10 => format!(
+            "replace ({}, {}) at {} limit {}",
+            quote(rng.pick(&["e", "00", "user"])),
+            quote(rng.pick(&["", "E", "$1"])),
+            rng.pick(&FIELDS),
+            1 + rng.below(3)
+        ),
+        11 => format!("coalesce({}) default none as made", some_fields(rng, 3).join(", ")),
+        12 => format!("unroll by ({})", rng.pick(&["nest.x", "rare"])),
+        13 => format!("json_array_len({}) as made", rng.pick(&["nest.x", "made", "u"])),
+        14 => format!(
+            "json_array_concat {} from {} as made",
+            quote(rng.pick(&["", ", "])),
+            rng.pick(&["nest.x", "made"])
+        ),
         0 => format!("fields id, _time, {}", some_fields(rng, 3).join(", ")),
         1 => format!("delete {}", some_fields(rng, 3).join(", ")),
         2 => format!("rename {} as {}", rng.pick(&FIELDS), rng.pick(&FIELDS)),
@@ -399,7 +426,10 @@ fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
     let mut functions = Vec::new();
     for i in 0..1 + rng.below(3) {
         let field = rng.pick(&["i", "d", "u", "rare", "id", "nosuch"]);
-        let function = match rng.below(13) {
+        let function = match rng.below(16) {
+            13 => format!("stddev({})", rng.pick(&["i", "id", "rare"])),
+            14 => format!("{}({field}, id)", rng.pick(&["field_max", "field_min"])),
+            15 => format!("count_uniq_hash({field})"),
             0 | 1 => "count()".to_owned(),
             2 => format!("count({field})"),
             3 => format!("count_empty({field}, rare)"),
@@ -413,7 +443,7 @@ fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
             11 => format!("values(id) limit {}", 1 + rng.below(4)),
             _ => "uniq_values(u)".to_owned(),
         };
-        if function.starts_with("sum") || function.starts_with("avg") {
+        if ["sum", "avg", "stddev"].iter().any(|f| function.starts_with(f)) {
             sketch.approx.push(format!("r{i}"));
         }
         let condition =

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex_automata::meta::Regex;
 
-use super::Row;
 use super::value::{covered, ipv4, number};
+use super::{Row, text};
 use crate::query::ast::{
     CompareOp, FieldOp, FieldPattern, Filter, LabelOp, Predicate, StreamSelector, TimeFilter,
     TimeForm, TimePoint, ValueSet, WeekRange,
@@ -77,8 +77,45 @@ fn holds(predicate: &Predicate, value: &str, row: &Row) -> bool {
         }
         Predicate::Ipv4Range { min, max } => ipv4(value).is_some_and(|ip| *min <= ip && ip <= *max),
         Predicate::CompareField { op, other } => compares_field(*op, value, row.get(other)),
+        Predicate::Ipv6Range { min, max } => ipv6(value).is_some_and(|ip| *min <= ip && ip <= *max),
+        Predicate::EqualsCommonCase(list) => {
+            list.iter().flat_map(|p| common_cases(p)).any(|p| value == p)
+        }
+        Predicate::ContainsCommonCase(list) => {
+            list.iter().flat_map(|p| common_cases(p)).any(|p| phrase_at(value, &p, true).is_some())
+        }
+        Predicate::JsonArrayContainsAny(list) => {
+            text::scalars(value).iter().any(|item| list.contains(item))
+        }
         other => panic!("the naive evaluator does not know {other:?}"),
     }
+}
+
+/// An address of either kind, IPv4 as `::ffff:a.b.c.d`, a zone behind `%` dropped.
+fn ipv6(value: &str) -> Option<u128> {
+    let bare = value.split('%').next().unwrap();
+    let address = match bare.parse::<std::net::IpAddr>().ok()? {
+        std::net::IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        std::net::IpAddr::V6(v6) => v6,
+    };
+    Some(u128::from(address))
+}
+
+/// All upper case, and each upper-case letter kept or lowered.
+fn common_cases(p: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    for c in p.chars() {
+        let mut next = Vec::new();
+        for start in &out {
+            next.push(format!("{start}{c}"));
+            if c.is_uppercase() {
+                next.push(format!("{start}{}", c.to_lowercase()));
+            }
+        }
+        out = next;
+    }
+    out.push(p.to_uppercase());
+    out
 }
 
 fn is_word(c: char) -> bool {

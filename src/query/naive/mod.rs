@@ -13,6 +13,7 @@
 mod filter;
 mod pipe;
 mod stats;
+mod text;
 mod value;
 
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::value::compare;
-use super::{Order, Row, matches, stats};
+use super::{Order, Row, matches, stats, text};
 use crate::query::ast::{FieldPattern, Pipe, RenamePair, Sort, Top, Uniq};
 
 /// The rows behind `pipe`, and how they are ordered.
@@ -52,7 +52,14 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
             let uniq = Uniq { by, hits: Some("hits".to_owned()), limit: *limit };
             return (distinct(&uniq, &rows), Order::Arrival);
         }
-        other => panic!("the naive evaluator does not know {other:?}"),
+        Pipe::DropEmptyFields => rows.retain(|r| !r.fields.is_empty()),
+        Pipe::Unroll(plan) if plan.condition.is_none() => {
+            rows = rows.iter().flat_map(|r| text::unrolled(&plan.fields, r)).collect();
+        }
+        other => rows.iter_mut().for_each(|r| {
+            let known = text::rewrite(other, r);
+            known.unwrap_or_else(|| panic!("the naive evaluator does not know {other:?}"));
+        }),
     }
     (rows, order)
 }

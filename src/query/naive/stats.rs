@@ -141,7 +141,8 @@ fn answer(function: &StatsFunction, rows: &[&Row]) -> String {
         StatsFunction::CountEmpty(fields) => {
             rows.iter().filter(|r| !some(fields, r)).count().to_string()
         }
-        StatsFunction::CountUniq { fields, limit } => {
+        StatsFunction::CountUniq { fields, limit }
+        | StatsFunction::CountUniqHash { fields, limit } => {
             let tuples: BTreeSet<Vec<&str>> = rows
                 .iter()
                 .map(|r| fields.iter().map(|f| r.get(f)).collect::<Vec<_>>())
@@ -156,6 +157,19 @@ fn answer(function: &StatsFunction, rows: &[&Row]) -> String {
         }
         StatsFunction::Min(fields) => extreme(&all_values(fields, rows), Ordering::Less),
         StatsFunction::Max(fields) => extreme(&all_values(fields, rows), Ordering::Greater),
+        StatsFunction::Stddev(fields) => {
+            let numbers: Vec<f64> = all_values(fields, rows)
+                .iter()
+                .filter_map(|v| exact(v))
+                .map(Exact::to_f64)
+                .collect();
+            let count = numbers.len() as f64;
+            let mean = numbers.iter().sum::<f64>() / count;
+            let squares: f64 = numbers.iter().map(|x| (x - mean) * (x - mean)).sum();
+            print_float((squares / count).sqrt())
+        }
+        StatsFunction::FieldMax { source, field } => picked(source, field, rows, Ordering::Greater),
+        StatsFunction::FieldMin { source, field } => picked(source, field, rows, Ordering::Less),
         StatsFunction::Median(fields) => quantile(0.5, all_values(fields, rows)),
         StatsFunction::Quantile { phi, fields } => {
             quantile(phi.text.parse().unwrap(), all_values(fields, rows))
@@ -211,6 +225,17 @@ fn extreme(values: &[&str], wanted: Ordering) -> String {
         }
     }
     best.unwrap_or("").to_owned()
+}
+
+/// The value of `field` in the first row with the least or greatest `source`.
+fn picked(source: &str, field: &str, rows: &[&Row], wanted: Ordering) -> String {
+    let mut best: Option<&Row> = None;
+    for row in rows.iter().filter(|r| !r.get(source).is_empty()) {
+        if best.is_none_or(|b| compare(row.get(source), b.get(source)) == wanted) {
+            best = Some(row);
+        }
+    }
+    best.map_or(String::new(), |r| r.get(field).to_owned())
 }
 
 fn quantile(phi: f64, mut values: Vec<&str>) -> String {
