@@ -24,7 +24,8 @@ use super::plan::{self, Plan};
 use super::position::{RowPos, StreamTexts};
 use super::rows::{Rows, panicked};
 use super::scan::{
-    Frontier, PartSet, ScanFilter, ScanOutput, ScanTask, Scanner, TimeBound, visit_stream,
+    Frontier, PartSet, ScanFilter, ScanOutput, ScanTask, Scanner, TimeBound, names_from_headers,
+    visit_stream,
 };
 use crate::codec::STRIP_ROWS;
 use crate::error::{Error, QueryError, Result};
@@ -261,6 +262,7 @@ impl Level<'_> {
                 time_shift: plan.time_offset,
             },
             bound: plan.bound.map(|(direction, limit)| TimeBound::new(direction, limit)),
+            names_only: plan.names_only && execution.options.prune,
         };
         run.run(stages?, out)
     }
@@ -304,6 +306,7 @@ struct Run<'q> {
     filter: ScanFilter,
     output: ScanOutput,
     bound: Option<TimeBound>,
+    names_only: bool,
 }
 
 /// What workers share beside the frontier.
@@ -340,7 +343,10 @@ impl Run<'_> {
         };
         match collector {
             Some(collector) => {
-                let mut collector = team.collect(collector)?;
+                let mut collector = match self.counted_names()? {
+                    Some(names) => self.feed(collector, names)?,
+                    None => team.collect(collector)?,
+                };
                 self.execution.count_reads();
                 self.append(&stages, &mut |batch| collector.push(self.ctx, batch))?;
                 collector.finish(self.ctx, &mut |batch| tail.push(self.ctx, batch, out))?;
@@ -353,6 +359,26 @@ impl Run<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// The batches of [`names_from_headers`], where the plan allows them.
+    fn counted_names(&self) -> Result<Option<Vec<Batch>>> {
+        if !self.names_only {
+            return Ok(None);
+        }
+        let (parts, counters) = (&*self.execution.parts, &self.execution.counters);
+        names_from_headers(parts, self.filter.range, &counters.reads)
+    }
+
+    fn feed(
+        &self,
+        mut collector: Box<dyn Collector>,
+        batches: Vec<Batch>,
+    ) -> Result<Box<dyn Collector>> {
+        for batch in batches {
+            collector.push(self.ctx, batch)?;
+        }
+        Ok(collector)
     }
 
     /// Lets the appending stages among `stages` add their rows, each through what follows it.

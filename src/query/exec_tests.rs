@@ -138,6 +138,27 @@ fn counts_by_headers_read_no_page() {
 }
 
 #[test]
+fn names_of_fields_are_counted_without_a_block() {
+    let parts = Arc::new(TestParts::write(&many_rows(9_000), &[5_000], 65_536, Profile::Flush));
+    let names = Pipe::FieldNames { filter: None, result: "name".to_owned() };
+    let answer = |options: QueryOptions| {
+        let mut rows = execute(&parts, &query(Filter::All, vec![names.clone()]), &options);
+        let found: Vec<(String, String)> = rows
+            .by_ref()
+            .map(|row| row.unwrap())
+            .map(|row| (row.get("name").to_owned(), row.get("hits").to_owned()))
+            .collect();
+        (found, rows.stats())
+    };
+    let (found, stats) = answer(QueryOptions::new());
+    assert_eq!((stats.blocks_read, stats.pages_read, stats.strips_read), (0, 0, 0), "{stats:?}");
+    assert!(found.contains(&("_time".to_owned(), "9000".to_owned())), "{found:?}");
+    let (naive, stats) = answer(QueryOptions::new().prune(false).optimise(false));
+    assert!(stats.strips_read > 0);
+    assert_eq!(found, naive);
+}
+
+#[test]
 fn the_newest_rows_are_found_at_the_end() {
     let parts = Arc::new(TestParts::write(&many_rows(20_000), &[5_000], 65_536, Profile::Flush));
     for pipe in [Pipe::Limit(5), sort("_time", true, Some(5), None)] {

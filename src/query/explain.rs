@@ -89,6 +89,9 @@ fn scan(plan: &Plan, options: &QueryOptions, optimise: bool) -> Tree {
     if plan.time_offset != 0 {
         root.below.push(Tree::leaf(format!("times shifted by {} ns", plan.time_offset)));
     }
+    if plan.names_only {
+        let _ = writeln!(out, "  names from the tables of parts that lie in the range");
+    }
     if let Some((direction, limit)) = plan.bound {
         let end = match direction {
             super::scan::Direction::Newest => "newest",

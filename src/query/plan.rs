@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) positions: bool,
     /// Only this many rows from one end of time are needed.
     pub(crate) bound: Option<(Direction, usize)>,
+    /// The rows are only counted by the names of their fields, and picked only by time.
+    pub(crate) names_only: bool,
 }
 
 impl Plan {
@@ -66,7 +68,18 @@ impl Plan {
         planned.reverse();
         let bound = if optimise && time_offset == 0 { bound(pipes) } else { None };
         let positions = !optimise || bound.is_some() || needs_positions(pipes);
-        Plan { filter, time_offset, pipes: planned, fields: needed, positions, bound }
+        let counted = matches!(pipes.first(), Some(Pipe::FieldNames { .. }));
+        let names_only = optimise && time_offset == 0 && counted && is_range(&filter);
+        Plan { filter, time_offset, pipes: planned, fields: needed, positions, bound, names_only }
+    }
+}
+
+/// Whether a filter picks the rows of one range of time.
+fn is_range(filter: &Filter) -> bool {
+    match filter {
+        Filter::All | Filter::Time(_) => true,
+        Filter::And(all) => all.iter().all(is_range),
+        _ => false,
     }
 }
 

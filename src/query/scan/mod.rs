@@ -15,6 +15,7 @@ mod block;
 mod bound;
 mod facts;
 mod frontier;
+mod names;
 mod scanner;
 mod streams;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub(crate) use block::{BlockScan, StripSource};
 pub(crate) use bound::{Direction, TimeBound};
 pub(crate) use frontier::ScanTask;
 pub(crate) use frontier::{Frontier, OpenPart, ScanFilter};
+pub(crate) use names::names_from_headers;
 pub(crate) use scanner::{ScanOutput, Scanner};
 pub(crate) use streams::{StreamSet, visit_stream};
 
