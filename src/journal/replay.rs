@@ -32,9 +32,10 @@ pub(crate) struct Replayed {
 
 /// Gives every batch of the journal in `root`, in sequence order, to `apply`.
 ///
-/// A bad record among bytes that were never known to be durable was cut short by a crash: dropped
-/// and counted. One among bytes that were durable, or before a segment's known end, is damage:
-/// noted. Reading goes on behind either. Writes nothing.
+/// Bad bytes at the very end, never known to be durable, were cut short by a crash: dropped and
+/// counted. Any others are damage: noted (a loss of power may leave such a gap among records that
+/// were not durable yet; it is reported all the same, since rows are missing). Reading goes on
+/// behind either. Writes nothing.
 ///
 /// # Errors
 /// Those of the disk and of `apply`.
@@ -66,19 +67,27 @@ pub(crate) fn replay(
         let bytes = read_all(file.as_ref(), path)?;
         let next = loaded.get(i + 1).and_then(|(n, _, f)| valid_len_in(*n, f.as_ref(), *segment));
         let last = i + 1 == loaded.len();
-        if let Err(what) = check_header(&bytes, store_id, *segment) {
+        let header = check_header(&bytes, store_id, *segment);
+        let bad_header = header.is_err();
+        if let Err(what) = header {
             // A header is synced before the first record, so a bad one with nothing behind it
             // was cut short by a crash; the next segment then says that nothing here is valid.
             let torn = last && bytes.len() <= HEADER_LEN;
             if torn || next == Some(0) {
                 out.torn_bytes += if torn { bytes.len() as u64 } else { 0 };
-                out.segments.push(Sealed { segment: *segment, len: 0, last_sequence: 0 });
+                out.segments.push(Sealed {
+                    segment: *segment,
+                    len: 0,
+                    last_sequence: 0,
+                    damaged: false,
+                });
                 continue;
             }
             out.damage.push(Corruption { path: path.clone(), offset: 0, what: what.to_owned() });
         }
         let mut scan = SegmentScan { segment: *segment, path, bytes: &bytes, out: &mut out };
-        let sealed = scan.run(next, apply)?;
+        let mut sealed = scan.run(next, apply)?;
+        sealed.damaged |= bad_header;
         out.segments.push(sealed);
     }
     Ok(out)
@@ -133,6 +142,7 @@ impl SegmentScan<'_> {
         valid_len: Option<u64>,
         apply: &mut dyn FnMut(u64, RowBatch) -> Result<()>,
     ) -> Result<Sealed> {
+        let before = self.out.damage.len();
         let known = valid_len.and_then(|n| usize::try_from(n).ok());
         let end = known.unwrap_or(self.bytes.len()).min(self.bytes.len());
         if known.is_some_and(|n| n > self.bytes.len()) {
@@ -163,14 +173,19 @@ impl SegmentScan<'_> {
         // A tail that a crash cut short is not valid for a segment that continues here.
         let valid_end = bad.last().filter(|(_, to)| *to == end).map_or(at, |(from, _)| *from);
         for (from, to) in bad {
-            let was_valid = known.is_some() && to == end;
-            if from < synced as usize || was_valid || (self.out.closed && to == end) {
+            // A write that was under way when the machine stopped is the last of its segment, and
+            // nothing known to be durable comes behind it.
+            let torn = to == end && known.is_none() && !self.out.closed && from >= synced as usize;
+            if torn {
+                self.out.torn_bytes += (to - from) as u64;
+            } else if to == end {
                 self.damaged(from, "a record is damaged");
             } else {
-                self.out.torn_bytes += (to - from) as u64;
+                self.damaged(from, "a record is damaged, and records follow it");
             }
         }
-        Ok(Sealed { segment: self.segment, len: valid_end as u64, last_sequence })
+        let damaged = self.out.damage.len() > before;
+        Ok(Sealed { segment: self.segment, len: valid_end as u64, last_sequence, damaged })
     }
 
     fn apply_batch(

@@ -8,8 +8,8 @@
 //! All numbers are little-endian. The checksum of a record covers everything after itself and is
 //! seeded with the segment's number and the record's offset, so that a record of another place
 //! does not pass. `previous length` is where the valid records of the segment before end. `synced`
-//! is how many bytes of the segment were known to be durable when the record was written: a bad
-//! record before that is damage, one behind it was cut short by a crash.
+//! is how many bytes of the segment were known to be durable when the record was written: bad bytes
+//! before that are damage even at the end.
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::segment::{HEADER_LEN, segment_path};
 use super::*;
-use crate::io::{CrashModel, Disk, Fault, SimDisk};
+use crate::io::{CrashModel, DataDamage, Disk, Fault, SimDisk};
 use crate::record::{RowBatch, RowBatchBuilder, StreamKey, Timestamp};
 
 const STORE: u128 = 7;
@@ -104,7 +104,8 @@ fn crash_sweep() {
                 assert!(rows.is_sorted() && rows.iter().all(|r| *r < acked + 5), "{what}");
                 assert!(rows.chunks(5).all(|c| c.len() == 5 && c[0] % 5 == 0), "{what}");
                 assert_eq!(rows.iter().filter(|r| **r < synced).count() as u64, synced, "{what}");
-                assert!(replayed.damage.is_empty(), "{what}");
+                // Only a loss of power that reorders writes leaves a gap before a good record.
+                assert!(replayed.damage.is_empty() || model.data == DataDamage::Sectors, "{what}");
                 journal.append(1000, 2, &payload(1000, 2)).unwrap();
                 journal.append_close().unwrap();
                 let (again, rows) = read(&after);
@@ -145,7 +146,6 @@ fn flips_and_truncations() {
     let (mut journal, _, _) = open(&disk);
     for i in 0..3 {
         journal.append(i * 5, 5, &payload(i * 5, 5)).unwrap();
-        journal.sync().unwrap();
     }
     let path = segment_path(&root(), 1);
     let good = disk.read_file(&path).unwrap();
@@ -207,4 +207,24 @@ fn a_missing_segment_is_damage() {
     let (replayed, rows) = read(&disk);
     assert_eq!(rows.len(), 10);
     assert_eq!(replayed.damage.len(), 1);
+}
+
+/// A damaged segment is the only witness of its rows: it is set aside, never removed.
+#[test]
+fn a_damaged_segment_goes_to_quarantine() {
+    let disk = disk();
+    let (mut journal, _, _) = open(&disk);
+    for i in 0..3 {
+        journal.append(i * 5, 5, &payload(i * 5, 5)).unwrap();
+    }
+    drop(journal);
+    let path = segment_path(&root(), 1);
+    assert!(disk.flip(&path, HEADER_LEN as u64 + 40, 1));
+    let bytes = disk.read_file(&path).unwrap();
+    let (mut journal, replayed, rows) = open(&disk);
+    assert_eq!((replayed.damage.len(), rows.len()), (1, 10));
+    journal.append(15, 1, &payload(15, 1)).unwrap();
+    journal.release(15, true).unwrap();
+    assert_eq!(disk.read_file("/store/quarantine/JOURNAL-0000000000000001.0").unwrap(), bytes);
+    assert!(read(&disk).0.damage.is_empty());
 }

@@ -1,14 +1,16 @@
 //! Appending to the journal.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::io::{Disk, FileWriter};
+use crate::io::{Disk, FileWriter, file_name};
 
 use super::segment::{HEADER_LEN, Kind, RecordHeader, SegmentHeader, encode_record, segment_path};
 
+/// Where damaged segments go.
+const QUARANTINE: &str = "quarantine";
 /// A segment is sealed when it is longer than this.
 const SEGMENT_LEN_TARGET: u64 = 64 << 20;
 
@@ -47,6 +49,8 @@ pub(crate) struct Sealed {
     pub(crate) len: u64,
     /// The sequence of its last row; 0 without rows.
     pub(crate) last_sequence: u64,
+    /// Whether bytes of it are bad: it is set aside, not removed.
+    pub(crate) damaged: bool,
 }
 
 impl Journal {
@@ -124,10 +128,29 @@ impl Journal {
             if first.last_sequence > sequence {
                 break;
             }
-            self.disk.remove_file(&segment_path(&self.root, first.segment))?;
+            let path = segment_path(&self.root, first.segment);
+            if first.damaged {
+                self.set_aside(&path)?;
+            } else {
+                self.disk.remove_file(&path)?;
+            }
             self.sealed.pop_front();
         }
         Ok(())
+    }
+
+    /// Moves a damaged segment to a free name in the quarantine: it is the only witness of the
+    /// rows that were in it.
+    fn set_aside(&self, path: &Path) -> Result<()> {
+        let dir = self.root.join(QUARANTINE);
+        self.disk.create_dir_all(&dir)?;
+        let taken = self.disk.list(&dir)?;
+        let name = file_name(path);
+        let free = (0u32..).map(|n| format!("{name}.{n}"));
+        let free = free.into_iter().find(|n| taken.iter().all(|e| e.name != *n));
+        self.disk.rename(path, &dir.join(free.unwrap_or(name)))?;
+        self.disk.sync_dir(&dir)?;
+        self.disk.sync_dir(&self.root)
     }
 
     fn append_record(
@@ -172,6 +195,7 @@ impl Journal {
                 segment: c.segment,
                 len: c.len,
                 last_sequence: c.last_sequence,
+                damaged: false,
             });
         }
     }

@@ -206,6 +206,20 @@ impl ExecContext<'_> {
         if row % CHECK_ROWS == CHECK_ROWS - 1 { self.check() } else { Ok(()) }
     }
 
+    /// As [`check_row`](ExecContext::check_row), for a pipe `what` that makes one text a row: the
+    /// texts of a batch may take a quarter of the query's memory, since those of several pipes
+    /// are held at a time.
+    ///
+    /// # Errors
+    /// Those of [`check`](ExecContext::check), and [`Error::MemoryLimit`].
+    #[inline]
+    pub(crate) fn check_texts(&self, what: &'static str, row: usize, bytes: usize) -> Result<()> {
+        if bytes as u64 > self.memory.limit / 4 {
+            return Err(Error::MemoryLimit { what, limit_bytes: self.memory.limit });
+        }
+        self.check_row(row)
+    }
+
     /// Compares in canonical order.
     pub(crate) fn cmp_positions(&self, a: &RowPos, b: &RowPos) -> std::cmp::Ordering {
         a.cmp_with(b, self.streams)

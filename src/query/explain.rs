@@ -90,7 +90,7 @@ fn scan(plan: &Plan, options: &QueryOptions, optimise: bool) -> Tree {
         root.below.push(Tree::leaf(format!("times shifted by {} ns", plan.time_offset)));
     }
     if plan.names_only {
-        let _ = writeln!(out, "  names from the tables of parts that lie in the range");
+        root.below.push(Tree::leaf("names counted by the tables of parts in the range".to_owned()));
     }
     if let Some((direction, limit)) = plan.bound {
         let end = match direction {

@@ -63,10 +63,12 @@ impl Core {
         let full = state.buffer.heap_bytes() >= self.options.seal_bytes;
         let cut = if full { state.cut_buffer() } else { None };
         drop(state);
-        if let Some(view) = cut {
-            self.land_in_memory(&view)?;
+        // The rows are acknowledged: what fails from here on is tried again, and must not make
+        // the caller append them a second time. A full buffer is refused before the next batch.
+        let tidied = cut.map_or(Ok(()), |view| self.land_in_memory(&view));
+        if let Err(e) = tidied.and_then(|()| self.flush_when_full()) {
+            self.state.lock().last_error = Some(e.to_string());
         }
-        self.flush_when_full()?;
         Ok(sequence)
     }
 

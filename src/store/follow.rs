@@ -63,6 +63,8 @@ impl Follower {
             report.damage.push(fallback.damage.clone());
             report.notes.push(format!("an older manifest is in use: {:?}", fallback.to));
         }
+        // What the end of the journal lacks may still be on its way from the writer.
+        report.damage.extend(self.replayed.damage.iter().cloned());
         report
     }
 

@@ -81,8 +81,8 @@ pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
     let disk = Arc::clone(&options.disk);
     let follower = Follower::open(&disk, dir)?;
     let store_id = follower.store_id();
+    let report = OpenReport::default();
     let files = DescriptorCache::new(Arc::clone(&disk), DESCRIPTORS_MAX);
-    let report = follower.report();
     let state = State {
         version: Arc::default(),
         buffer: Buffer::default(),
@@ -96,7 +96,12 @@ pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
         closed: false,
     };
     let role = Role::Reader(Mutex::new(follower));
-    Ok(new_core(options, dir, store_id, files, report, state, role))
+    let mut core = new_core(options, dir, store_id, files, report, state, role);
+    core.snapshot()?;
+    if let Role::Reader(follower) = &core.role {
+        core.report = follower.lock().report();
+    }
+    Ok(core)
 }
 
 fn new_core(

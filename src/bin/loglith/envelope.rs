@@ -19,12 +19,13 @@ struct Answer {
 
 /// Runs each line of `file`; a query that fails becomes an error line and ends nothing.
 pub(crate) fn run(store: &Store, file: &Path, repeat: u32, mut out: impl Write) -> Outcome {
-    let text = fs::read_to_string(file).map_err(|e| Failure::file("read", file, e))?;
-    for (index, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
+    let text = fs::read(file).map_err(|e| Failure::file("read", file, e))?;
+    for (index, line) in text.split(|b| *b == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        match answer(store, line, repeat) {
+        let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8".to_owned());
+        match line.and_then(|line| answer(store, line, repeat)) {
             Ok(answer) => {
                 write!(out, "{{\"query_index\":{index},\"rows\":")?;
                 out.write_all(&answer.rows)?;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use loglith::Error;
+use loglith::{Error, Store};
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl fmt::Display for Failure {
             Failure::Usage(why) => f.write_str(why),
             Failure::OutputClosed => Ok(()),
             Failure::Output(e) => write!(f, "cannot write the output: {e}"),
-            Failure::Damage => f.write_str("the store is damaged"),
+            Failure::Damage => f.write_str("the store is damaged; rows may be missing"),
         }
     }
 }
@@ -83,6 +83,22 @@ impl From<io::Error> for Failure {
             Failure::Output(e)
         }
     }
+}
+
+/// Prints on the standard error what opening the store found. Give its result to
+/// [`end`] when the command is done.
+pub(crate) fn tell_opening(store: &Store) -> bool {
+    let report = store.open_report();
+    if !report.is_clean() || report.replayed_rows > 0 {
+        // Without a standard error there is nobody to tell.
+        let _ = write!(io::stderr(), "{report}");
+    }
+    report.damage.is_empty()
+}
+
+/// Success, unless opening found damage: then an answer may lack rows.
+pub(crate) fn end(sound: bool) -> Outcome {
+    if sound { Ok(()) } else { Err(Failure::Damage) }
 }
 
 /// Prints why a command failed, if it did.

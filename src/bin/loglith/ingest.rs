@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use loglith::{Ingest, IngestOptions, IngestReport, Store};
 
 use crate::args::{IngestArgs, InputFormat};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, end, tell_opening};
 use crate::output::{bytes, grouped};
 
 /// First bytes of a zstd frame.
@@ -27,6 +27,7 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     let InputFormat::Json = args.format;
     let started = Instant::now();
     let store = Store::open(&args.store.store)?;
+    let sound = tell_opening(&store);
     let mut options = IngestOptions::new().stream_fields(args.stream_fields.clone());
     if let Some(field) = &args.time_field {
         options = options.time_field(field);
@@ -37,22 +38,33 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     let ingest = store.ingest(options)?;
     let mut total = IngestReport::default();
     let mut raw_bytes = 0;
-    for file in &args.files {
+    let loaded: Outcome = args.files.iter().try_for_each(|file| {
         let loaded = load(&ingest, file)?;
         total.merge(&loaded.report);
         raw_bytes += loaded.raw_bytes;
-    }
+        Ok(())
+    });
     drop(ingest);
-    store.flush()?;
+    let flushed = store.flush();
     let disk_bytes = store.stats().file_bytes;
-    store.close()?;
+    let closed = store.close();
     let elapsed = started.elapsed();
+    // What was accepted is said even if something failed: to give it again would double it.
     let mut out = io::stdout().lock();
     writeln!(out, "{total}")?;
     writeln!(out, "{}", speed(total.accepted, raw_bytes, elapsed))?;
     writeln!(out, "store: {} on disk", bytes(disk_bytes))?;
     out.flush()?;
-    Ok(())
+    loaded?;
+    if let Err(e) = flushed.map(|_| ()).and(closed) {
+        // Without a standard error there is nobody to tell.
+        let _ = writeln!(
+            io::stderr(),
+            "the rows above are in the journal and safe, but could not be moved to part files"
+        );
+        return Err(e.into());
+    }
+    end(sound)
 }
 
 /// Rows and bytes per second, for the eye.
@@ -87,6 +99,11 @@ fn load_reader(
     let input = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(input));
     let loaded = ingest_reader(ingest, input).map_err(|e| match e {
         Failure::Output(source) => Failure::file("read", path, source),
+        Failure::Store(loglith::Error::Io { action: "read", path: named, source })
+            if named == Path::new("the input") =>
+        {
+            Failure::file("read", path, source)
+        }
         other => other,
     })?;
     bar.finish_and_clear();

@@ -8,7 +8,7 @@ use loglith::{Pipe, Query, QueryOptions, Store, Timestamp};
 use crate::args::QueryArgs;
 use crate::color::Palette;
 use crate::envelope;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, end, tell_opening};
 use crate::hits;
 use crate::output::Printer;
 
@@ -17,9 +17,14 @@ const WRITE_BUFFER_BYTES: usize = 64 << 10;
 /// Runs one query, or all queries of a file.
 pub(crate) fn run(args: &QueryArgs) -> Outcome {
     let store = Store::open_read_only(&args.store.store)?;
+    let sound = tell_opening(&store);
+    answer(args, &store).and_then(|()| end(sound))
+}
+
+fn answer(args: &QueryArgs, store: &Store) -> Outcome {
     let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, io::stdout().lock());
     if let Some(file) = &args.queries_file {
-        return envelope::run(&store, file, args.repeat, out);
+        return envelope::run(store, file, args.repeat, out);
     }
     let text = args.query.as_deref().unwrap_or_default();
     let mut query: Query = text.parse().map_err(loglith::Error::from)?;
@@ -32,7 +37,7 @@ pub(crate) fn run(args: &QueryArgs) -> Outcome {
     }
     let palette = Palette::new(args.color);
     if args.hits {
-        return hits::run(&store, &query, args.step, args.by.as_deref(), &options, palette, out);
+        return hits::run(store, &query, args.step, args.by.as_deref(), &options, palette, out);
     }
     if args.explain {
         write!(out, "{}", store.explain(&query))?;

@@ -6,20 +6,24 @@ use indicatif::ProgressBar;
 use loglith::Store;
 
 use crate::args::{InspectArgs, StoreArgs};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, end, tell_opening};
 
 /// Flushes, merges, and prints what that did.
 pub(crate) fn compact(args: &StoreArgs) -> Outcome {
+    // A mistyped name must not make a store.
+    drop(Store::open_read_only(&args.store)?);
     let store = Store::open(&args.store)?;
+    let sound = tell_opening(&store);
     let report = store.compact()?;
     store.close()?;
     writeln!(io::stdout(), "{report}")?;
-    Ok(())
+    end(sound)
 }
 
 /// Prints what the store, or one part of it, consists of.
 pub(crate) fn inspect(args: &InspectArgs) -> Outcome {
     let store = Store::open_read_only(&args.store.store)?;
+    let sound = tell_opening(&store);
     let mut out = io::stdout().lock();
     match args.part {
         Some(id) => {
@@ -28,7 +32,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Outcome {
         }
         None => writeln!(out, "{}", store.inspect()?)?,
     }
-    Ok(())
+    end(sound)
 }
 
 /// Reads everything and checks it.

@@ -198,7 +198,7 @@ impl RowPipe for CoalescePipe {
                 Some(part) => values.push(part.column.value(row, &mut scratch)),
                 None => values.push(self.default.as_bytes()),
             }
-            ctx.check_row(row)?;
+            ctx.check_texts("a text pipe", row, values.bytes().len())?;
         }
         batch.set_column(self.result.clone(), Column::compact(values));
         out(batch)
@@ -242,7 +242,7 @@ impl RowPipe for SetStreamPipe {
                 values.open().extend_from_slice(&stream_text(labels));
             }
             values.close();
-            ctx.check_row(row)?;
+            ctx.check_texts("a text pipe", row, values.bytes().len())?;
         }
         let set = |name: &str, new: Column, batch: &mut Batch| {
             let old = batch.column(name);

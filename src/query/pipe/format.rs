@@ -63,7 +63,7 @@ impl RowPipe for FormatPipe {
                 }
             }
             values.close();
-            ctx.check_row(row)?;
+            ctx.check_texts("format", row, values.bytes().len())?;
         }
         let old = batch.column(&self.result);
         let new = Column::compact(values);

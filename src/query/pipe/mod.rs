@@ -97,6 +97,8 @@ pub(crate) fn run_rows(
     match pipes.split_first() {
         None => out(batch),
         Some((first, rest)) => {
+            // What the pipe before has made; columns from storage share their dictionaries.
+            ctx.check_texts("a pipe", 0, batch.heap_bytes() / 4)?;
             first.apply(ctx, batch, &mut |batch| run_rows(rest, ctx, batch, out))
         }
     }

@@ -71,7 +71,7 @@ pub(crate) fn map_column(
             for (i, value) in dictionary.iter().enumerate() {
                 map(value, values.open());
                 values.close();
-                ctx.check_row(i)?;
+                ctx.check_texts("a text pipe", i, values.bytes().len())?;
             }
             Ok(Column::Codes { codes: codes.clone(), dictionary: Arc::new(values) })
         }
@@ -83,7 +83,7 @@ pub(crate) fn map_column(
                     map(column.value(row, &mut scratch), values.open());
                 }
                 values.close();
-                ctx.check_row(row)?;
+                ctx.check_texts("a text pipe", row, values.bytes().len())?;
             }
             Ok(Column::text(values))
         }
