@@ -213,6 +213,22 @@ fn a_limited_sort_keeps_what_follows() {
 }
 
 #[test]
+fn a_sort_keeps_no_more_rows_than_its_limit() {
+    let line = |i: u32| format!("{{\"_msg\":\"{}\",\"n\":{}}}", "x".repeat(100), i * 7 % 20_011);
+    let stores = Stores::new(&(0..20_011).map(line).collect::<Vec<_>>());
+    let run = |text: &str| {
+        let query: Query = text.parse().unwrap();
+        let options = QueryOptions::new().memory_limit(1 << 20).workers(1);
+        let rows = stores.0[2].1.query_with(&query, &options).unwrap();
+        rows.map(|row| row.map(|r| r.get("n").to_owned())).collect::<loglith::Result<Vec<_>>>()
+    };
+    let kept = run("* | sort by (n) | pack_json as p | offset 1 | limit 2");
+    assert_eq!(kept.unwrap(), ["1", "2"]);
+    assert!(matches!(run("* | sort by (n)"), Err(loglith::Error::MemoryLimit { .. })));
+    assert!(run("* | sort by (n) | filter n:>5 | limit 2").is_err());
+}
+
+#[test]
 fn quantiles_are_exact() {
     // More than a sample holds; 7919 is prime to 20,001, so every number comes once.
     let line = |i: u32| format!("{{\"_msg\":\"m\",\"v\":{}}}", u64::from(i) * 7_919 % 20_001);

@@ -220,7 +220,7 @@ impl Sketch {
 /// A random query over [`rows`].
 pub(crate) fn query(rng: &mut Rng) -> Sketch {
     let mut sketch = Sketch { parts: vec![filter(rng, 2)], ..Sketch::default() };
-    for _ in 0..rng.below(3) {
+    for _ in 0..rng.below(4) {
         let pipe = row_pipe(rng, &mut sketch.ordered);
         sketch.parts.push(pipe);
     }
@@ -245,7 +245,14 @@ fn filter(rng: &mut Rng, depth: usize) -> String {
 }
 
 fn leaf(rng: &mut Rng) -> String {
-    match rng.below(10) {
+    match rng.below(11) {
+        10 => {
+            let (field, inner) = (rng.pick(&FIELDS), no_stream(rng));
+            let end = rng.pick(&["fields", "uniq by"]);
+            let from = rng.pick(&FIELDS);
+            format!("{field}:in({inner} | {end} ({from}))")
+                .replace(&format!("fields ({from})"), &format!("fields {from}"))
+        }
         0 => "*".to_owned(),
         1 => stream(rng),
         2 => time_filter(rng),
@@ -403,7 +410,8 @@ fn no_stream(rng: &mut Rng) -> String {
 fn last_pipe(rng: &mut Rng, sketch: &mut Sketch) {
     sketch.ordered = false;
     let fields = some_fields(rng, 2).join(", ");
-    let pipe = match rng.below(7) {
+    let pipe = match rng.below(8) {
+        7 => format!("union ({} | fields id, _time, i)", filter(rng, 1)),
         0 => format!("uniq by ({fields}){}", rng.pick(&["", " with hits"])),
         1 => format!("uniq by ({fields}) with hits limit {}", 1 + rng.below(5)),
         2 if rng.one_in(2) => format!("top {} by ({})", 1 + rng.below(6), rng.pick(&FIELDS)),

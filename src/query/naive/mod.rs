@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 pub(crate) use filter::matches;
 pub(crate) use value::{compare, number, print_time};
 
-use super::ast::Query;
+use super::ast::{Filter, Pipe, Predicate, Query, RightSide, ValueSet};
 
 /// A row: the fields that have a value, and what the storage knows of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,16 +61,45 @@ pub(crate) enum Order {
 
 /// Runs `query` over `rows`, which come in append order.
 pub(crate) fn run(query: &Query, rows: &[Row], now: i64) -> (Vec<Row>, Order) {
+    let all = rows;
     let mut rows: Vec<Row> = rows.to_vec();
     rows.sort_by(|a, b| {
         (a.time, a.get("_stream").as_bytes()).cmp(&(b.time, b.get("_stream").as_bytes()))
     });
-    rows.retain(|r| matches(&query.filter, r, now));
+    let filter = with_values(&query.filter, all, now);
+    rows.retain(|r| matches(&filter, r, now));
     let mut order = Order::Canonical;
     for pipe in &query.pipes {
-        (rows, order) = pipe::apply(pipe, rows, order, now);
+        match pipe {
+            Pipe::Union(RightSide::Query(right)) => rows.extend(run(right, all, now).0),
+            Pipe::Filter(filter) => {
+                let pipe = Pipe::Filter(with_values(filter, all, now));
+                (rows, order) = pipe::apply(&pipe, rows, order, now);
+            }
+            pipe => (rows, order) = pipe::apply(pipe, rows, order, now),
+        }
     }
     (rows, order)
+}
+
+/// The filter with the values of its subqueries written out.
+fn with_values(filter: &Filter, all: &[Row], now: i64) -> Filter {
+    let each = |list: &[Filter]| list.iter().map(|f| with_values(f, all, now)).collect();
+    match filter {
+        Filter::And(list) => Filter::And(each(list)),
+        Filter::Or(list) => Filter::Or(each(list)),
+        Filter::Not(inner) => Filter::Not(Box::new(with_values(inner, all, now))),
+        Filter::Field {
+            field,
+            predicate: Predicate::In(ValueSet::Query { query, field: from }),
+        } => {
+            let (found, _) = run(query, all, now);
+            let values = found.iter().map(|r| r.get(from).to_owned()).collect();
+            let predicate = Predicate::In(ValueSet::List(values));
+            Filter::Field { field: field.clone(), predicate }
+        }
+        other => other.clone(),
+    }
 }
 
 #[cfg(test)]
