@@ -91,9 +91,11 @@ impl Options {
         self
     }
 
-    /// Whether the store has a thread of its own that flushes by age. Default: true. Without it
-    /// rows reach part files when the buffer's share of memory is half full, or on
-    /// [`Store::flush`](crate::Store::flush) and [`Store::close`](crate::Store::close).
+    /// Whether the store has threads of its own, one that flushes by age and one that merges
+    /// parts. Default: true. Without them rows reach part files when the buffer's share of memory
+    /// is half full, or on
+    /// [`Store::flush`](crate::Store::flush) and [`Store::close`](crate::Store::close), and parts
+    /// become fewer by [`Store::compact`](crate::Store::compact).
     pub fn background(mut self, background: bool) -> Options {
         self.background = background;
         self

@@ -42,6 +42,11 @@ impl Buffer {
         self.batches.push((sequence, batch));
     }
 
+    /// The sequence of the first row.
+    pub(crate) fn lo(&self) -> Option<u64> {
+        self.batches.first().map(|(sequence, _)| *sequence)
+    }
+
     /// The number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.rows

@@ -18,4 +18,6 @@ mod stream_rows;
 mod tests;
 
 pub(crate) use kway::{Keep, MergeResult, MergeRow, merge_parts};
-pub(crate) use policy::{LARGE_PART, MergeTask, PartMeta, plan, plan_compaction};
+pub(crate) use policy::{
+    LARGE_PART, MANY_PARTS, MergeTask, PartMeta, plan, plan_compaction, plan_debt,
+};

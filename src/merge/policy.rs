@@ -18,7 +18,11 @@ const GAIN: f64 = 3.0;
 /// The least gain for days with more than [`MANY_PARTS`] parts.
 const GAIN_CROWDED: f64 = 1.7;
 /// So many parts of a day make every query of it slow.
-const MANY_PARTS: usize = 24;
+pub(crate) const MANY_PARTS: usize = 24;
+/// So many small parts of a day may be left when a store closes.
+const SMALL_PARTS: usize = 16;
+/// Parts up to this length are small.
+const SMALL_PART: u64 = 512 << 10;
 /// No merge makes a longer part.
 const OUTPUT_MAX: u64 = 8 << 30;
 
@@ -83,6 +87,25 @@ pub(crate) fn plan_compaction(parts: &[PartMeta], busy: &[u64]) -> Vec<MergeTask
                 let (window, behind) = rest.split_at(n);
                 out.extend(task(window));
                 rest = behind;
+            }
+        }
+    }
+    out
+}
+
+/// The quick merges that are due when a store closes: of small parts, in days that have more of
+/// them than may be left.
+pub(crate) fn plan_debt(parts: &[PartMeta], busy: &[u64]) -> Vec<MergeTask> {
+    let mut out = Vec::new();
+    let is_small = |p: &PartMeta| p.len <= SMALL_PART;
+    for day in days(parts).values() {
+        if day.iter().filter(|p| is_small(p)).count() <= SMALL_PARTS {
+            continue;
+        }
+        for free in free_runs(day, busy) {
+            let runs = day.get(free).unwrap_or(&[]).chunk_by(|a, b| is_small(a) == is_small(b));
+            for run in runs.filter(|run| run.iter().all(is_small)) {
+                out.extend(run.chunks(INPUTS_MAX).filter(|w| w.len() > 2).filter_map(task));
             }
         }
     }

@@ -87,6 +87,8 @@ impl Core {
         let mut state = self.state.lock();
         state.land(reserved.lo);
         let result = result.map(|parts| {
+            state.written.flushed_bytes += parts.iter().map(|p| p.info().length).sum::<u64>();
+            state.written.events += 1;
             state.version = Arc::new(state.version.replace(&[], parts));
         });
         drop(state);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -36,6 +37,10 @@ pub(crate) struct Core {
     pub(crate) state: Mutex<State>,
     /// Signalled when memory is freed, a cut has landed, or the store closes.
     pub(crate) changed: Condvar,
+    /// Bulk ingests that run now.
+    pub(crate) bulks: AtomicUsize,
+    /// Set when the store begins to close: merges that run are given up.
+    pub(crate) stopping: AtomicBool,
     pub(crate) role: Role,
 }
 
@@ -48,8 +53,9 @@ pub(crate) enum Role {
         manifest: Mutex<Manifest>,
         /// Held during a flush, so that there is one at a time.
         flushing: Mutex<()>,
-        /// Held during a merge.
-        merging: Mutex<()>,
+        /// Held during a merge, so that there is one at a time: parts that no merge of this
+        /// life touches again.
+        merging: Mutex<Vec<u64>>,
         /// Keeps other writers out.
         lock: Box<dyn LockGuard>,
     },
@@ -121,6 +127,11 @@ impl Core {
     /// Waits until something changes, at most for `timeout`; the lock is given up meanwhile.
     pub(crate) fn wait(&self, state: &mut parking_lot::MutexGuard<'_, State>, timeout: Duration) {
         let _ = self.changed.wait_for(state, timeout);
+    }
+
+    /// Whether the store is closed or about to be.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// The share of memory that rows outside files may take.

@@ -20,14 +20,19 @@ impl Core {
     /// Writes everything acknowledged so far into part files.
     ///
     /// 1. The buffer is cut and becomes memory parts; cuts of other threads are waited for.
-    /// 2. Each memory part is written to a temporary file, synced, renamed; the directory is
+    /// 2. Memory parts of a day that are neighbours become one. If that fails they are written as
+    ///    they are.
+    /// 3. Each memory part is written to a temporary file, synced, renamed; the directory is
     ///    synced.
-    /// 3. One manifest edit lists them all, over all days.
-    /// 4. The version is swapped, memory is freed, the journal is released.
+    /// 4. One manifest edit lists them all, over all days.
+    /// 5. The version is swapped, memory is freed, the journal is released.
     pub(crate) fn flush(&self) -> Result<FlushReport> {
         let Role::Writer { flushing, .. } = &self.role else { return Err(Error::ReadOnly) };
         let _one_at_a_time = flushing.lock();
         let through = self.settle()?;
+        if let Err(e) = self.gather(through, 2) {
+            self.state.lock().last_error = Some(e.to_string());
+        }
         let version = Arc::clone(&self.state.lock().version);
         let waiting: Vec<Arc<PartHandle>> = version
             .parts()
@@ -52,6 +57,8 @@ impl Core {
         let memory_ids: Vec<u64> = waiting.iter().map(|p| p.info().part_id).collect();
         let mut state = self.state.lock();
         state.version = Arc::new(state.version.replace(&memory_ids, handles));
+        state.written.flushed_bytes += report.bytes;
+        state.written.events += u64::from(report.parts > 0);
         let idle = state.buffer.rows() == 0
             && state.in_flight.iter().all(|f| f.view.is_none())
             && state.version.memory_len().0 == 0;

@@ -98,7 +98,7 @@ impl Follower {
             self.version = Some(Arc::new(self.new_version(core, lost)?));
         }
         if stale {
-            let mut recovered = Recovered::new(core.clock.monotonic());
+            let mut recovered = Recovered::new(self.manifest.state(), core.clock.monotonic());
             for (sequence, batch) in batches {
                 recovered.push(self.manifest.state(), sequence, batch);
             }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -17,7 +18,7 @@ use super::inspect::{Inspection, PartInspection};
 use super::query::SnapshotParts;
 use super::report::{CompactReport, FlushReport, OpenReport, StoreStats};
 use super::verify::{VerifyProgress, VerifyReport};
-use super::{open, workers};
+use super::{merger, open, workers};
 
 /// A store of logs in a directory: append to it, query it.
 ///
@@ -99,7 +100,11 @@ impl Store {
     pub(crate) fn open_with(options: Options, dir: &Path) -> Result<Store> {
         let background = options.background;
         let core = Arc::new(open::open_writer(options, dir)?);
-        let threads = if background { vec![workers::start(&core)?] } else { Vec::new() };
+        let mut threads = Vec::new();
+        if background {
+            threads.push(workers::start(&core)?);
+            threads.push(merger::start(&core)?);
+        }
         Ok(Store { inner: Arc::new(Inner { core, threads: Mutex::new(threads) }) })
     }
 
@@ -202,6 +207,8 @@ impl Store {
             buffered_rows: state.buffer.rows(),
             file_bytes: files().map(|p| p.info().length).sum(),
             memory_bytes: state.memory_bytes(),
+            flushed_bytes: state.written.flushed_bytes,
+            merged_bytes: state.written.merged_bytes,
             journal_bytes: state.journal.as_ref().map_or(0, |j| j.len_bytes()),
         }
     }
@@ -219,9 +226,17 @@ impl Store {
 
 impl Inner {
     fn close(&self, flush: bool) -> Result<()> {
+        // The merger gives up what it does, so that what follows has the disk for itself.
+        self.core.stopping.store(true, Ordering::Release);
+        self.core.changed.notify_all();
         let writer = matches!(self.core.role, Role::Writer { .. });
         let open = !self.core.state.lock().closed;
         let flushed = if flush && writer && open { self.core.flush().map(|_| ()) } else { Ok(()) };
+        let debt = if flush && writer && open && flushed.is_ok() && self.core.options.background {
+            self.core.pay_debt()
+        } else {
+            Ok(())
+        };
         let mut state = self.core.state.lock();
         state.closed = true;
         let said = match &mut state.journal {
@@ -233,7 +248,7 @@ impl Inner {
         for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
         }
-        flushed.and(said)
+        flushed.and(debt).and(said)
     }
 }
 

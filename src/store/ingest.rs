@@ -16,6 +16,7 @@ use super::append::Wait;
 use super::bulk::{self, CHUNK_BYTES, Chunk, Turns};
 use super::core::Core;
 use super::handle::Store;
+use super::merger::BulkGuard;
 
 /// Input longer than this goes straight into part files, in chunks side by side.
 const BULK_BYTES: usize = 4 << 20;
@@ -109,7 +110,8 @@ impl Ingest {
         Ok(report)
     }
 
-    fn bulk(&self, head: Vec<u8>, input: impl Read) -> Result<IngestReport> {
+    pub(super) fn bulk(&self, head: Vec<u8>, input: impl Read) -> Result<IngestReport> {
+        let _running = BulkGuard::new(self.store.core());
         let total = Mutex::new(IngestReport::default());
         let turns = Turns::default();
         let workers = std::thread::available_parallelism().map_or(1, usize::from);

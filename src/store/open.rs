@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -23,7 +24,7 @@ use super::follow::Follower;
 use super::ids::Counter;
 use super::recovered::Recovered;
 use super::report::OpenReport;
-use super::state::{InFlight, State};
+use super::state::{InFlight, State, Written};
 
 /// Opens a store for writing:
 ///
@@ -43,7 +44,7 @@ pub(crate) fn open_writer(options: Options, dir: &Path) -> Result<Core> {
     recover_files(disk.as_ref(), dir, &mut manifest, &manifest_report, &mut report)?;
 
     let store_id = u128::from_le_bytes(manifest.state().store_id().0);
-    let mut recovered = Recovered::new(options.clock.monotonic());
+    let mut recovered = Recovered::new(manifest.state(), options.clock.monotonic());
     let replayed = replay(disk.as_ref(), dir, store_id, &mut |sequence, batch| {
         recovered.push(manifest.state(), sequence, batch);
         Ok(())
@@ -63,6 +64,7 @@ pub(crate) fn open_writer(options: Options, dir: &Path) -> Result<Core> {
         journal,
         sequences: Counter::new(manifest.state().sequences_below()),
         part_ids: Counter::new(manifest.state().ids_below()),
+        written: Written::default(),
         poisoned: None,
         last_error: None,
         closed: false,
@@ -70,7 +72,7 @@ pub(crate) fn open_writer(options: Options, dir: &Path) -> Result<Core> {
     let role = Role::Writer {
         manifest: Mutex::new(manifest),
         flushing: Mutex::new(()),
-        merging: Mutex::new(()),
+        merging: Mutex::default(),
         lock,
     };
     Ok(new_core(options, dir, store_id, files, report, state, role))
@@ -91,6 +93,7 @@ pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
         journal: None,
         sequences: Counter::new(0),
         part_ids: Counter::new(0),
+        written: Written::default(),
         poisoned: None,
         last_error: None,
         closed: false,
@@ -126,6 +129,8 @@ fn new_core(
         report,
         state: Mutex::new(state),
         changed: Condvar::new(),
+        bulks: AtomicUsize::new(0),
+        stopping: AtomicBool::new(false),
         role,
     }
 }

@@ -11,10 +11,13 @@ use crate::record::{RowBatch, RowView};
 ///
 /// A flush that a crash cut short may have left the parts of some days; they are in use again and
 /// cover their days' rows of that cut. What is left of such batches must not share a cut with
-/// later rows of those days, so each of them becomes a cut of its own; runs of batches without
-/// any covered row stay together.
+/// later rows of those days, so each of them becomes a cut of its own. Bulk parts may lie between
+/// two batches, or behind the last: no cut may enclose them, and the buffer must be behind
+/// them, since it will grow. What no listed part lies in stays together.
 #[derive(Debug, Default)]
 pub(crate) struct Recovered {
+    /// The cuts of listed parts and holes, of any day, that do not end before the run.
+    listed: Vec<(u64, u64)>,
     cuts: Vec<Cut>,
     run: Buffer,
     now: Duration,
@@ -22,8 +25,10 @@ pub(crate) struct Recovered {
 
 impl Recovered {
     /// Nothing yet; `now` is the monotonic time.
-    pub(crate) fn new(now: Duration) -> Recovered {
-        Recovered { now, ..Recovered::default() }
+    pub(crate) fn new(state: &ManifestState, now: Duration) -> Recovered {
+        let parts = state.parts().map(|part| (part.cut_lo, part.cut_hi));
+        let holes = state.holes().map(|hole| (hole.cut_lo, hole.cut_hi));
+        Recovered { listed: parts.chain(holes).collect(), now, ..Recovered::default() }
     }
 
     /// Adds the next batch of the journal, without the rows that `state` covers.
@@ -32,13 +37,17 @@ impl Recovered {
             |(i, row): (usize, RowView<'_>)| state.covers(row.time.day(), sequence + i as u64);
         let covered: Vec<bool> = batch.iter().enumerate().map(covers).collect();
         let lost = covered.iter().filter(|c| **c).count();
+        let hi = sequence + (covered.len() as u64).saturating_sub(1);
+        let lo = self.run.lo().unwrap_or(sequence);
+        self.listed.retain(|listed| listed.1 >= lo);
+        if lost > 0 || self.listed.iter().any(|listed| listed.0 <= hi) {
+            self.cuts.extend(self.run.cut());
+        }
         if lost == 0 {
             self.run.push(sequence, Arc::new(batch), self.now);
             return;
         }
-        self.cuts.extend(self.run.cut());
         if lost < covered.len() {
-            let hi = sequence + covered.len() as u64 - 1;
             let rest = batch.retain(|i| !covered.get(i).copied().unwrap_or(false));
             let heap_bytes = rest.heap_bytes();
             let batches = vec![(sequence, Arc::new(rest))];
@@ -52,8 +61,11 @@ impl Recovered {
         self.run.rows() + cuts.map(|(_, b)| b.len() as u64).sum::<u64>()
     }
 
-    /// The cuts, ascending, and behind them the last run as a buffer that may grow.
-    pub(crate) fn finish(self) -> (Vec<Cut>, Buffer) {
+    /// The cuts, ascending, and behind them and all parts the last run as a buffer that may grow.
+    pub(crate) fn finish(mut self) -> (Vec<Cut>, Buffer) {
+        if self.run.lo().is_some_and(|lo| self.listed.iter().any(|listed| listed.1 >= lo)) {
+            self.cuts.extend(self.run.cut());
+        }
         (self.cuts, self.run)
     }
 }

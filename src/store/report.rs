@@ -74,6 +74,11 @@ pub struct CompactReport {
     pub parts_stored: u64,
     /// Rows afterwards, deleted ones not counted.
     pub rows_stored: u64,
+    /// Bytes that flushes and bulk ingests wrote since the store was opened.
+    pub flushed_bytes: u64,
+    /// Bytes that all merges wrote since the store was opened; over `flushed_bytes` it is the
+    /// write amplification.
+    pub merged_bytes: u64,
 }
 
 impl fmt::Display for CompactReport {
@@ -93,6 +98,11 @@ impl fmt::Display for CompactReport {
             #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
             let amplification = self.bytes_written as f64 / self.bytes_stored as f64;
             write!(f, "; write amplification of this compaction {amplification:.2}")?;
+        }
+        if self.flushed_bytes > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+            let amplification = self.merged_bytes as f64 / self.flushed_bytes as f64;
+            write!(f, ", of all merges since opening {amplification:.2}")?;
         }
         Ok(())
     }
@@ -116,6 +126,11 @@ pub struct StoreStats {
     pub file_bytes: u64,
     /// Bytes of memory held by rows that are not in files.
     pub memory_bytes: u64,
+    /// Bytes of files that flushes and bulk ingests made since the store was opened.
+    pub flushed_bytes: u64,
+    /// Bytes of files that merges made since the store was opened; over `flushed_bytes` it is
+    /// the write amplification.
+    pub merged_bytes: u64,
     /// Bytes of the journal.
     pub journal_bytes: u64,
 }

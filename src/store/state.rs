@@ -28,12 +28,25 @@ pub(crate) struct State {
     pub(crate) sequences: Counter,
     /// Ids of parts.
     pub(crate) part_ids: Counter,
+    /// What went into part files since the store was opened.
+    pub(crate) written: Written,
     /// Why no more writes are taken, after a failure that makes them unsafe.
     pub(crate) poisoned: Option<String>,
-    /// The last failure of a background flush.
+    /// The last failure of a background flush or merge.
     pub(crate) last_error: Option<String>,
     /// Whether `close` was called.
     pub(crate) closed: bool,
+}
+
+/// What went into part files since the store was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Bytes of files that flushes and bulk ingests made.
+    pub(crate) flushed_bytes: u64,
+    /// Bytes of files that merges made.
+    pub(crate) merged_bytes: u64,
+    /// How often there was something new for the merger to look at.
+    pub(crate) events: u64,
 }
 
 /// A cut between the buffer and its parts.

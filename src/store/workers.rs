@@ -1,4 +1,4 @@
-//! The thread of an open store.
+//! The thread that flushes.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -70,8 +70,11 @@ impl Core {
         let cut = if state.buffer.since().is_some_and(aged) { state.cut_buffer() } else { None };
         let waiting = state.version.memory_len().0 > 0;
         drop(state);
-        if let Some(view) = cut {
-            let _ = self.land_in_memory(&view);
+        if let Some(view) = cut
+            && self.land_in_memory(&view).is_ok()
+        {
+            // What fails here is tried by the flush.
+            let _ = self.gather_crowded();
         }
         if !waiting {
             timer.last_flush = now;

@@ -3,6 +3,9 @@
 mod crash;
 mod helpers;
 mod life;
+mod merges;
+#[allow(clippy::cast_possible_truncation)]
+mod model;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +15,8 @@ use crate::ingest::IngestOptions;
 use crate::io::{Disk, ManualClock, SimDisk};
 use crate::options::{Durability, Options};
 use crate::part::{ReadContext, ReadStats};
-use crate::record::{Batch, Timestamp};
+use crate::partition::Snapshot;
+use crate::record::{Batch, RowBatch, Timestamp};
 use crate::store::{Ingest, Store};
 use crate::{Error, Result};
 
@@ -51,6 +55,21 @@ fn batch(numbers: std::ops::Range<u64>) -> Batch {
     batch
 }
 
+/// The rows of [`batch`] as ingestion makes them.
+fn rows(numbers: std::ops::Range<u64>) -> RowBatch {
+    let options = Arc::new(IngestOptions::new().stream_fields(["app"]));
+    let mut writer = crate::ingest::RowWriter::new(options, Timestamp::from_nanos(0))
+        .with_target_bytes(usize::MAX);
+    let mut out = None;
+    let sink = |rows: RowBatch| {
+        out = Some(rows);
+        Ok(())
+    };
+    let mut report = crate::ingest::IngestReport::default();
+    crate::ingest::append_batch(&mut writer, &batch(numbers), &mut report, sink).unwrap();
+    out.unwrap()
+}
+
 /// The numbers of all rows that a query would see, ascending.
 fn numbers(store: &Store) -> Vec<u64> {
     try_numbers(store).unwrap()
@@ -58,6 +77,14 @@ fn numbers(store: &Store) -> Vec<u64> {
 
 fn try_numbers(store: &Store) -> Result<Vec<u64>> {
     let snapshot = store.core().snapshot()?;
+    try_numbers_of(&snapshot)
+}
+
+fn numbers_of(snapshot: &Snapshot) -> Vec<u64> {
+    try_numbers_of(snapshot).unwrap()
+}
+
+fn try_numbers_of(snapshot: &Snapshot) -> Result<Vec<u64>> {
     let mut out = Vec::new();
     for part in snapshot.parts() {
         let reader = part.reader()?;
