@@ -18,7 +18,8 @@ use super::core::Core;
 use super::handle::Store;
 use super::merger::BulkGuard;
 
-/// Input longer than this goes straight into part files, in chunks side by side.
+/// A read of this many bytes at once speaks of more to come: then the input goes straight into
+/// part files, in chunks side by side.
 const BULK_BYTES: usize = 4 << 20;
 
 /// Appends to a store, with stream fields of its own. Cheap to make; share it between threads or
@@ -74,18 +75,41 @@ impl Ingest {
     /// Appends newline-delimited JSON: one object a line. Bad lines are counted with line number
     /// and reason and do not stop the stream.
     ///
-    /// Input above 4 MiB is parsed and written by several threads straight into part files; a
-    /// shorter one goes through the journal. Either way the rows are acknowledged when the call
-    /// returns.
+    /// Whatever a read of `input` gives short of a full buffer of 4 MiB is appended at once, so
+    /// the lines of a pipe or a socket are acknowledged as they come. From the first full buffer
+    /// on, the rest is parsed and written by several threads straight into part files, in chunks
+    /// of 16 MiB. All rows are acknowledged when the call returns.
     ///
     /// # Errors
     /// Those of `input` and of the disk; rows before the failure may have been appended.
     pub fn ndjson(&self, mut input: impl Read) -> Result<IngestReport> {
-        let mut head = Vec::new();
-        let limit = BULK_BYTES as u64;
-        let read = input.by_ref().take(limit).read_to_end(&mut head);
-        let read = read.map_err(|e| Error::io("read", Path::new("the input"), e))? as u64;
-        if read < limit { self.small(&head) } else { self.bulk(head, input) }
+        let mut total = IngestReport::default();
+        let mut buffer = vec![0; BULK_BYTES];
+        let mut filled = 0;
+        loop {
+            let room = buffer.get_mut(filled..).unwrap_or(&mut []);
+            let read = match input.read(room) {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                read => read.map_err(|e| Error::io("read", Path::new("the input"), e))?,
+            };
+            filled += read;
+            if read == 0 {
+                let rest = buffer.get(..filled).unwrap_or(&[]);
+                total.merge(&self.small(rest)?);
+                return Ok(total);
+            }
+            if filled == buffer.len() {
+                total.merge(&self.bulk(buffer, input)?);
+                return Ok(total);
+            }
+            let held = buffer.get(..filled).unwrap_or(&[]);
+            let end = memchr::memrchr(b'\n', held).map_or(0, |i| i + 1);
+            if end > 0 {
+                total.merge(&self.small(held.get(..end).unwrap_or(&[]))?);
+                buffer.copy_within(end..filled, 0);
+                filled -= end;
+            }
+        }
     }
 
     fn append_waiting(&self, entry: &Entry, wait: Wait) -> Result<()> {

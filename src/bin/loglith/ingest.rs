@@ -117,14 +117,12 @@ pub(crate) fn ingest_reader(
 ) -> Result<(IngestReport, u64), Failure> {
     let head = input.fill_buf().map_err(Failure::Output)?;
     if head.starts_with(&ZSTD_MAGIC) {
-        let mut plain = Counted {
-            inner: zstd::stream::read::Decoder::with_buffer(input).map_err(Failure::Output)?,
-            bytes: 0,
-        };
+        let decoder = zstd::stream::read::Decoder::with_buffer(input).map_err(Failure::Output)?;
+        let mut plain = Counted { inner: decoder, bytes: 0, whole: true, late: None };
         let report = ingest.ndjson(&mut plain)?;
         return Ok((report, plain.bytes));
     }
-    let mut plain = Counted { inner: input, bytes: 0 };
+    let mut plain = Counted { inner: input, bytes: 0, whole: false, late: None };
     let report = ingest.ndjson(&mut plain)?;
     Ok((report, plain.bytes))
 }
@@ -133,13 +131,36 @@ pub(crate) fn ingest_reader(
 struct Counted<R> {
     inner: R,
     bytes: u64,
+    /// Whether to fill the buffer even if that takes several reads: a decoder gives little at a
+    /// time, a pipe gives what there is.
+    whole: bool,
+    /// A failure behind bytes that were given already.
+    late: Option<io::Error>,
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buf)?;
-        self.bytes += n as u64;
-        Ok(n)
+        if let Some(error) = self.late.take() {
+            return Err(error);
+        }
+        let mut filled = 0;
+        while let Some(room) = buf.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match self.inner.read(room) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if filled > 0 => {
+                    self.late = Some(e);
+                    break;
+                }
+                Err(e) => return Err(e),
+            }
+            if !self.whole {
+                break;
+            }
+        }
+        self.bytes += filled as u64;
+        Ok(filled)
     }
 }
 

@@ -196,3 +196,37 @@ fn bulk_lines_keep_every_row() {
     let store = options(&disk, Durability::Process).open(root()).unwrap();
     assert_eq!(numbers(&store), all);
 }
+
+/// Gives its pieces one by one, as a pipe does, and looks at the store before each.
+struct Pipe<'a> {
+    pieces: Vec<&'static [u8]>,
+    store: &'a Store,
+    seen: Vec<usize>,
+}
+
+impl std::io::Read for Pipe<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        self.seen.push(numbers(self.store).len());
+        if self.pieces.is_empty() {
+            return Ok(0);
+        }
+        let piece = self.pieces.remove(0);
+        buf[..piece.len()].copy_from_slice(piece);
+        Ok(piece.len())
+    }
+}
+
+#[test]
+fn lines_of_a_pipe_are_there_as_they_come() {
+    let disk = Arc::new(SimDisk::new());
+    let store = options(&disk, Durability::Process).open(root()).unwrap();
+    let pieces: Vec<&'static [u8]> =
+        vec![b"{\"n\":1}\n{\"n\"", b":2}", b"\n", b"bad\n{\"n\":3}\n", b"{\"n\":4}"];
+    let mut pipe = Pipe { pieces, store: &store, seen: Vec::new() };
+    let report = ingest(&store).ndjson(&mut pipe).unwrap();
+    assert_eq!(pipe.seen, [0, 1, 1, 2, 3, 3]);
+    assert_eq!((report.accepted, report.rejected()), (4, 1));
+    let (_, rejected) = report.rejections().next().unwrap();
+    assert_eq!(rejected.examples[0].line, 3, "lines are counted over all pieces");
+    assert_eq!(numbers(&store), [1, 2, 3, 4]);
+}
