@@ -15,6 +15,7 @@ use crate::part::{Profile, UnitCache, WriterOptions};
 use crate::partition::{PartHandle, Snapshot};
 
 use super::follow::Follower;
+use super::ids::ViewIds;
 use super::report::OpenReport;
 use super::state::State;
 use super::view::BufferView;
@@ -31,6 +32,8 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store_id: u128,
     pub(crate) files: Arc<DescriptorCache>,
+    /// Names the parts that only this process sees, in the cache too.
+    pub(crate) view_ids: ViewIds,
     /// Decoded units of parts, for all queries.
     pub(crate) cache: Arc<UnitCache>,
     pub(crate) report: OpenReport,
@@ -119,7 +122,7 @@ impl Core {
         };
         let mut parts: Vec<Arc<PartHandle>> = Vec::new();
         for view in views {
-            parts.extend(view.parts(self.store_id)?.iter().cloned());
+            parts.extend(view.parts(self.store_id, &self.view_ids)?.iter().cloned());
         }
         Ok(Arc::new(Snapshot::new(&version, parts)))
     }

@@ -114,7 +114,7 @@ impl Follower {
         let version = self.version.clone().unwrap_or_default();
         let mut buffered = Vec::new();
         for view in self.tail.iter().flat_map(|t| &t.views) {
-            buffered.extend(view.parts(core.store_id)?.iter().cloned());
+            buffered.extend(view.parts(core.store_id, &core.view_ids)?.iter().cloned());
         }
         Ok(Arc::new(Snapshot::new(&version, buffered)))
     }

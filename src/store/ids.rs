@@ -8,10 +8,15 @@ use crate::Result;
 /// Ids with this bit belong to parts that are never written.
 const VIEW_BIT: u64 = 1 << 63;
 
-/// An id for a part that only one process ever sees, unique within the process.
-pub(crate) fn view_part_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    VIEW_BIT | NEXT.fetch_add(1, Ordering::Relaxed)
+/// Ids for parts that only one process ever sees, unique among the handles of one store.
+#[derive(Debug, Default)]
+pub(crate) struct ViewIds(AtomicU64);
+
+impl ViewIds {
+    /// The next id.
+    pub(crate) fn next(&self) -> u64 {
+        VIEW_BIT | self.0.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 /// Hands out numbers that the manifest has reserved.

@@ -21,7 +21,7 @@ use crate::record::Timestamp;
 
 use super::core::{Core, DESCRIPTORS_MAX, Role};
 use super::follow::Follower;
-use super::ids::Counter;
+use super::ids::{Counter, ViewIds};
 use super::recovered::Recovered;
 use super::report::OpenReport;
 use super::state::{InFlight, State, Written};
@@ -120,6 +120,7 @@ fn new_core(
     let cache_bytes = usize::try_from(options.memory_limit_bytes / 4).unwrap_or(usize::MAX);
     Core {
         cache: Arc::new(UnitCache::new(cache_bytes)),
+        view_ids: ViewIds::default(),
         disk: Arc::clone(&options.disk),
         clock: Arc::clone(&options.clock),
         root: dir.to_path_buf(),

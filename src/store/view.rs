@@ -9,7 +9,7 @@ use crate::memory::{Cut, encode_days};
 use crate::part::{Profile, WriterOptions};
 use crate::partition::{PartHandle, part_entry};
 
-use super::ids::view_part_id;
+use super::ids::ViewIds;
 
 /// A buffer, or a cut that is being encoded, readable as parts.
 ///
@@ -33,7 +33,7 @@ impl BufferView {
     }
 
     /// The rows as parts, one for each day.
-    pub(crate) fn parts(&self, store_id: u128) -> Result<Arc<Vec<Arc<PartHandle>>>> {
+    pub(crate) fn parts(&self, store_id: u128, ids: &ViewIds) -> Result<Arc<Vec<Arc<PartHandle>>>> {
         let mut slot = self.parts.lock();
         if let Some(parts) = slot.as_ref() {
             return Ok(Arc::clone(parts));
@@ -41,7 +41,7 @@ impl BufferView {
         let cuts = (self.cut.lo, self.cut.hi);
         let encoded = encode_days(&self.cut, |day| WriterOptions {
             store_id,
-            ..WriterOptions::new(view_part_id(), i64::from(day), cuts, Profile::Buffer)
+            ..WriterOptions::new(ids.next(), i64::from(day), cuts, Profile::Buffer)
         })?;
         let handles = encoded
             .into_iter()

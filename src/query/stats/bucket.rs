@@ -7,7 +7,7 @@ use crate::query::ast::{Bucket, BucketStep, CalendarUnit};
 use crate::query::column::{Column, push_int, push_time};
 use crate::record::{
     Decimal, Number, TextVec, Timestamp, Zone, month_start, parse_duration, parse_ipv4,
-    parse_numeric, parse_rfc3339, parse_size, write_duration, write_f64, year_start,
+    parse_numeric, parse_rfc3339, write_duration, write_f64, year_start,
 };
 
 const SECOND: i128 = 1_000_000_000;
@@ -187,8 +187,15 @@ impl BucketFn {
         if value.is_empty() {
             return None;
         }
-        if let Some(plain) = Decimal::parse(value) {
-            push_decimal(out, self.decimal(plain)?);
+        if is_decimal_text(value) {
+            match parse_numeric(value)? {
+                Number::Decimal(d) => push_decimal(out, self.decimal(d)?),
+                Number::Wide(x) => {
+                    let (width, offset) = self.width()?;
+                    let (width, offset) = (width.to_f64(), offset.to_f64());
+                    write_f64(out, ((x - offset) / width).floor() * width + offset);
+                }
+            }
             return Some(());
         }
         if let Some(duration) = parse_duration(value) {
@@ -196,19 +203,7 @@ impl BucketFn {
             write_duration(out, i64::try_from(start.trunc()).ok()?);
             return Some(());
         }
-        if value.last().is_some_and(u8::is_ascii_alphabetic) && parse_size(value).is_some() {
-            return None;
-        }
-        match parse_numeric(value) {
-            Some(Number::Decimal(d)) => push_decimal(out, self.decimal(d)?),
-            Some(Number::Wide(x)) => {
-                let (width, offset) = self.width()?;
-                let (width, offset) = (width.to_f64(), offset.to_f64());
-                write_f64(out, ((x - offset) / width).floor() * width + offset);
-            }
-            None => return self.push_time_or_address(value, out),
-        }
-        Some(())
+        self.push_time_or_address(value, out)
     }
 
     fn push_time_or_address(&self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
@@ -234,6 +229,23 @@ impl BucketFn {
         };
         let start = floor_to(raise(value)?, raise(width)?, raise(offset)?)?;
         Decimal::new(start, u32::from(scale))
+    }
+}
+
+/// Whether a value is an integer or a decimal: a sign, digits, at most one point between digits,
+/// `_` between digits. Sizes, hexadecimal and exponents keep their own spelling, so they are not
+/// put into buckets of numbers.
+fn is_decimal_text(value: &[u8]) -> bool {
+    let digits = |part: &[u8]| {
+        part.split(|b| *b == b'_').all(|g| !g.is_empty() && g.iter().all(u8::is_ascii_digit))
+    };
+    let body = value.strip_prefix(b"-").unwrap_or(value);
+    match body.iter().position(|b| *b == b'.') {
+        None => digits(body),
+        Some(point) => {
+            let (int, fraction) = body.split_at(point);
+            digits(int) && digits(fraction.get(1..).unwrap_or(&[]))
+        }
     }
 }
 
@@ -279,6 +291,29 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn only_integers_and_decimals_fall_into_buckets_of_numbers() {
+        let step = Step::Width { width: Decimal::from_int(10), anchor: 0 };
+        let bucket = BucketFn { step, offset: Decimal::ZERO, zone: Zone::UTC };
+        let cases = [
+            ("17", "10"),
+            ("-3", "-10"),
+            ("1_024", "1020"),
+            ("12.75", "10"),
+            ("0x1F", "0x1F"),
+            ("1e3", "1e3"),
+            ("+7", "+7"),
+            ("12KB", "12KB"),
+            ("1.", "1."),
+            ("word", "word"),
+        ];
+        for (value, want) in cases {
+            let mut out = Vec::new();
+            bucket.push_bucket(value.as_bytes(), &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), want, "{value}");
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
