@@ -1,5 +1,6 @@
 //! Choosing and reading the manifest files of a directory.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 
@@ -50,6 +51,15 @@ pub(crate) enum FallbackTo {
     EditsBefore,
     /// The previous generation.
     Previous(u64),
+}
+
+impl fmt::Display for FallbackTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FallbackTo::EditsBefore => f.write_str("the edits before the damage"),
+            FallbackTo::Previous(generation) => write!(f, "MANIFEST-{generation}"),
+        }
+    }
 }
 
 /// A manifest as read.

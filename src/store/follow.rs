@@ -61,7 +61,9 @@ impl Follower {
         let mut report = OpenReport::default();
         if let Some(fallback) = &self.manifest.report().fallback {
             report.damage.push(fallback.damage.clone());
-            report.notes.push(format!("an older manifest is in use: {:?}", fallback.to));
+            report
+                .notes
+                .push(format!("the newest manifest is damaged; in use instead: {}", fallback.to));
         }
         // What the end of the journal lacks may still be on its way from the writer.
         report.damage.extend(self.replayed.damage.iter().cloned());

@@ -153,7 +153,9 @@ fn note_manifest(manifest: &ManifestReport, report: &mut OpenReport) {
     }
     if let Some(fallback) = &manifest.fallback {
         report.damage.push(fallback.damage.clone());
-        report.notes.push(format!("an older manifest is in use: {:?}", fallback.to));
+        report
+            .notes
+            .push(format!("the newest manifest is damaged; in use instead: {}", fallback.to));
     }
 }
 
