@@ -10,6 +10,8 @@ use super::{Hole, PartHandle};
 pub(crate) struct Version {
     days: BTreeMap<i32, Vec<Arc<PartHandle>>>,
     holes: Vec<Hole>,
+    /// Number and bytes of the memory parts: every append asks for them.
+    memory: (usize, u64),
 }
 
 impl Version {
@@ -18,7 +20,7 @@ impl Version {
         parts: impl IntoIterator<Item = Arc<PartHandle>>,
         holes: Vec<Hole>,
     ) -> Version {
-        Version { days: BTreeMap::new(), holes }.replace(&[], parts)
+        Version { holes, ..Version::default() }.replace(&[], parts)
     }
 
     /// This version without the parts of `remove` and with those of `add`.
@@ -48,7 +50,9 @@ impl Version {
             parts.insert(at, part);
         }
         days.retain(|_, parts| !parts.is_empty());
-        Version { days, holes: self.holes.clone() }
+        let parts = days.values().flatten().filter(|p: &&Arc<PartHandle>| p.is_memory());
+        let memory = parts.fold((0, 0), |(n, bytes), p| (n + 1, bytes + p.info().length));
+        Version { days, holes: self.holes.clone(), memory }
     }
 
     /// The days and their parts, both ascending.
@@ -66,9 +70,8 @@ impl Version {
         &self.holes
     }
 
-    /// The memory parts and their bytes.
+    /// The number of memory parts and their bytes.
     pub(crate) fn memory_len(&self) -> (usize, u64) {
-        let memory = self.parts().filter(|p| p.is_memory());
-        memory.fold((0, 0), |(n, bytes), p| (n + 1, bytes + p.info().length))
+        self.memory
     }
 }
