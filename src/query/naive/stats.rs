@@ -16,6 +16,8 @@ pub(super) fn aggregate(by: &[GroupKey], items: &[StatsItem], rows: &[Row], now:
     for row in rows {
         groups.entry(by.iter().map(|k| group_value(k, row)).collect()).or_default().push(row);
     }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by(|a, b| cmp_keys(&a.0, &b.0));
     let mut out = Vec::new();
     for (key, members) in groups {
         let mut result = Row::default();
@@ -33,6 +35,12 @@ pub(super) fn aggregate(by: &[GroupKey], items: &[StatsItem], rows: &[Row], now:
         out.push(result);
     }
     out
+}
+
+/// Groups come in the value order of their keys, key by key.
+fn cmp_keys(a: &[String], b: &[String]) -> Ordering {
+    let keys = a.iter().zip(b).map(|(x, y)| compare(x, y).then_with(|| x.cmp(y)));
+    keys.fold(Ordering::Equal, Ordering::then)
 }
 
 /// The value of a group key, rounded down to its bucket.
