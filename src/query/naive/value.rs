@@ -220,13 +220,20 @@ pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
 
 /// A complete RFC 3339 time as nanoseconds since 1970.
 pub(crate) fn rfc3339(text: &str) -> Option<i64> {
-    let (lo, _, complete) = covered(text)?;
+    let (lo, _, complete) = wide_cover(text)?;
     let zone = text.ends_with('Z') || text.get(19..)?.contains(['+', '-']);
-    (complete && zone).then_some(lo)
+    i64::try_from(lo).ok().filter(|_| complete && zone)
 }
 
-/// First and last nanosecond that a full or partial time covers, and whether it has seconds.
+/// First and last nanosecond that a full or partial time covers, and whether it has seconds; times
+/// that 64 bits do not hold are brought into their range.
 pub(crate) fn covered(text: &str) -> Option<(i64, i64, bool)> {
+    let (lo, hi, complete) = wide_cover(text)?;
+    let clamp = |n: i128| n.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    Some((clamp(lo), clamp(hi), complete))
+}
+
+fn wide_cover(text: &str) -> Option<(i128, i128, bool)> {
     let (body, zone) = split_zone(text)?;
     let mut parts = [1970i64, 1, 1, 0, 0, 0];
     let shape = [4, 7, 10, 13, 16, 19];
@@ -245,14 +252,21 @@ pub(crate) fn covered(text: &str) -> Option<(i64, i64, bool)> {
             return None;
         }
     }
+    let [_, month, day, hour, minute, second] = parts;
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
     let start = |p: &[i64; 6]| {
-        let day = days(p[0], p[1], p[2]) * 86_400 + p[3] * 3600 + p[4] * 60 + p[5] - zone;
-        day * 1_000_000_000
+        let second = days(p[0], p[1], p[2]) * 86_400 + p[3] * 3600 + p[4] * 60 + p[5] - zone;
+        i128::from(second) * 1_000_000_000
     };
     let lo = start(&parts);
     if let Some(f) = fraction {
         let ok = (1..=9).contains(&f.len()) && f.bytes().all(|b| b.is_ascii_digit());
-        let nanos: i64 = format!("{f:0<9}").parse().ok().filter(|_| ok)?;
+        let nanos: i128 = format!("{f:0<9}").parse().ok().filter(|_| ok)?;
         let width = if f.len() == 3 { 999_999 } else { 0 };
         return Some((lo + nanos, lo + nanos + width, true));
     }
