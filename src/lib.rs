@@ -31,8 +31,9 @@ pub use query::{
 };
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};
 pub use store::{
-    ColumnBytes, CompactReport, DayInfo, FlushReport, Hits, HitsSeries, Ingest, Inspection,
-    OpenReport, PartInspection, Store, StoreStats, ValueHits, VerifyProgress, VerifyReport,
+    Acknowledged, ColumnBytes, CompactReport, DayInfo, FlushReport, Hits, HitsSeries, Ingest,
+    Inspection, OpenReport, PartInspection, Store, StoreStats, ValueHits, VerifyProgress,
+    VerifyReport,
 };
 
 /// The README's example is a test.

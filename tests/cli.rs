@@ -8,7 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -303,4 +303,46 @@ fn zstd_files_are_read_as_they_are() {
     let output = loglith(&["ingest", "--store", &store, file.to_str().unwrap()]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(rows(&loglith(&["query", "--store", &store, "*"])).len(), 3);
+}
+
+/// One number for each acknowledged batch, as soon as it is; the report is elsewhere.
+#[test]
+fn acknowledged_rows_are_told_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store").to_str().unwrap().to_owned();
+    for durability in ["buffered", "process", "sync"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_loglith"))
+            .args(["ingest", "--store", &store, "--durability", durability, "--ack", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
+        for (lines, rows) in [(1, 1), (2, 3), (4, 7)] {
+            input.write_all("{\"_msg\":\"x\"}\n".repeat(lines).as_bytes()).unwrap();
+            let mut last = 0;
+            while last < rows {
+                last = told.next().unwrap().unwrap().parse().unwrap();
+                assert!(last <= rows);
+            }
+        }
+        drop(input);
+        assert!(told.next().is_none(), "the report is not among the numbers");
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success() && stderr(&ended).contains("7 rows"), "{ended:?}");
+    }
+    // Large files are acknowledged by chunks; numbers go on over several files.
+    let file = dir.path().join("large.json");
+    let row = format!("{{\"_msg\":\"{}\"}}\n", "y".repeat(1_000));
+    std::fs::write(&file, row.repeat(40_000)).unwrap();
+    let name = file.to_str().unwrap();
+    let output = loglith(&["ingest", "--store", &store, "--ack", name, name]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told: Vec<u64> = stdout(&output).lines().map(|l| l.parse().unwrap()).collect();
+    assert!(told.len() >= 4 && told.is_sorted() && told.contains(&40_000), "{told:?}");
+    assert_eq!(told.last(), Some(&80_000));
+    let output = loglith(&["query", "--store", &store, "* | count()"]);
+    assert_eq!(rows(&output)[0]["count(*)"], "80021");
 }

@@ -91,6 +91,10 @@ pub struct IngestReport {
     pub ignored_stream_id: u64,
     /// Entries whose `_time` was ignored because another field is the time.
     pub ignored_time: u64,
+    /// The highest sequence of the accepted rows; 0 without any. Once
+    /// [`Store::durable_sequence`](crate::Store::durable_sequence) has reached it, all of them
+    /// survive a loss of power.
+    pub last_sequence: u64,
     rejected: BTreeMap<RejectReason, Rejected>,
 }
 
@@ -127,6 +131,7 @@ impl IngestReport {
         self.ignored_stream += next.ignored_stream;
         self.ignored_stream_id += next.ignored_stream_id;
         self.ignored_time += next.ignored_time;
+        self.last_sequence = self.last_sequence.max(next.last_sequence);
     }
 
     /// Counts a rejected entry; `detail` is only made while examples are wanted.

@@ -76,6 +76,9 @@ pub trait FileWriter: fmt::Debug + Send {
     /// appended since the last success, whatever a later sync says.
     fn sync(&mut self) -> io::Result<()>;
 
+    /// A handle that syncs the file while others append to it.
+    fn syncer(&self) -> Arc<dyn FileSync>;
+
     /// Cuts the file to `len` bytes (at most [`len`](FileWriter::len)).
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 
@@ -86,6 +89,13 @@ pub trait FileWriter: fmt::Debug + Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Makes the bytes of an open file durable, also while they are being appended to.
+pub trait FileSync: fmt::Debug + Send + Sync {
+    /// Makes all bytes durable whose append returned before the call. After an error nothing may
+    /// be assumed about bytes appended since the last success, whatever a later sync says.
+    fn sync(&self) -> io::Result<()>;
 }
 
 /// A file open for positioned reads; the open file survives rename and removal of its name.

@@ -29,7 +29,7 @@ mod tests;
 pub(crate) use checksum::{Checksum, checksum, checksum_seeded};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub(crate) use descriptors::DescriptorCache;
-pub use disk::{DirEntry, Disk, FileWriter, LockGuard, MemoryFile, ReadAt};
+pub use disk::{DirEntry, Disk, FileSync, FileWriter, LockGuard, MemoryFile, ReadAt};
 pub(crate) use disk::{file_name, is_not_found, parent_dir, read_exact_at, read_vec_at};
 pub(crate) use publish::{Fsync, TEMP_SUFFIX, publish, temp_path};
 pub use real::RealDisk;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::disk::{DirEntry, Disk, FileWriter, LockGuard, ReadAt, parent_dir};
+use super::disk::{DirEntry, Disk, FileSync, FileWriter, LockGuard, ReadAt, parent_dir};
 use crate::{Error, Result};
 
 /// Longest text read from a lock file to name its holder.
@@ -30,13 +30,14 @@ fn named<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<
 impl Disk for RealDisk {
     fn create(&self, path: &Path) -> Result<Box<dyn FileWriter>> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
-        Ok(Box::new(RealWriter { file: named("create", path, file)?, len: 0, torn: false }))
+        let file = Arc::new(named("create", path, file)?);
+        Ok(Box::new(RealWriter { file, len: 0, torn: false }))
     }
 
     fn open_append(&self, path: &Path) -> Result<Box<dyn FileWriter>> {
         let file = named("open", path, OpenOptions::new().write(true).open(path))?;
         let len = named("open", path, file.metadata())?.len();
-        Ok(Box::new(RealWriter { file, len, torn: false }))
+        Ok(Box::new(RealWriter { file: Arc::new(file), len, torn: false }))
     }
 
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadAt>> {
@@ -194,7 +195,7 @@ impl RealFile {
 /// Writes at its own offset, so that torn bytes behind it can never shift later ones.
 #[derive(Debug)]
 struct RealWriter {
-    file: File,
+    file: Arc<File>,
     len: u64,
     torn: bool,
 }
@@ -202,12 +203,12 @@ struct RealWriter {
 impl RealWriter {
     #[cfg(unix)]
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::write_at(&self.file, bytes, offset)
+        std::os::unix::fs::FileExt::write_at(self.file.as_ref(), bytes, offset)
     }
 
     #[cfg(windows)]
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        std::os::windows::fs::FileExt::seek_write(&self.file, bytes, offset)
+        std::os::windows::fs::FileExt::seek_write(self.file.as_ref(), bytes, offset)
     }
 
     fn write_all_at(&self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
@@ -223,6 +224,18 @@ impl RealWriter {
             }
         }
         Ok(())
+    }
+}
+
+/// Shares the descriptor of a writer, so that a failure to write back is told to one of the two.
+#[derive(Debug)]
+struct RealSync {
+    file: Arc<File>,
+}
+
+impl FileSync for RealSync {
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
     }
 }
 
@@ -246,6 +259,10 @@ impl FileWriter for RealWriter {
 
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    fn syncer(&self) -> Arc<dyn FileSync> {
+        Arc::new(RealSync { file: Arc::clone(&self.file) })
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {

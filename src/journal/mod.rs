@@ -2,12 +2,14 @@
 //!
 //! [`Journal`] appends, [`replay`] reads back. One record is one batch, whole or not at all. A
 //! record is with the operating system when `append` returns, so it survives the death of the
-//! process; [`Journal::sync`] makes it survive power loss. The journal is a list of segment files
-//! `JOURNAL-<n>`; a segment goes when parts hold all its rows durably.
+//! process; a [`SyncTask`](writer::SyncTask) makes it survive power loss, and [`Commit`] lets many
+//! writers share one. The journal is a list of segment files `JOURNAL-<n>`; a segment goes when
+//! parts hold all its rows durably.
 //!
 //! Only the store calls it, under the lock that gives out sequences: journal order is sequence
 //! order is visibility order.
 
+mod commit;
 mod record;
 mod replay;
 mod segment;
@@ -15,6 +17,7 @@ mod segment;
 mod tests;
 mod writer;
 
+pub(crate) use commit::Commit;
 pub(crate) use record::encode;
 pub(crate) use replay::{Replayed, replay, segment_lengths};
-pub(crate) use writer::{Journal, Sealed};
+pub(crate) use writer::{Journal, Mark, Sealed};

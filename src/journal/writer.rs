@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::io::{Disk, FileWriter, file_name};
+use crate::io::{Disk, FileSync, FileWriter, file_name, is_not_found};
 
 use super::segment::{HEADER_LEN, Kind, RecordHeader, SegmentHeader, encode_record, segment_path};
 
@@ -28,6 +28,13 @@ pub(crate) struct Journal {
     next_segment: u64,
     previous_len: u64,
     sealed: VecDeque<Sealed>,
+    /// Segments of earlier lives that no sync of this one has covered: the system may hold them
+    /// in its cache only.
+    inherited: Vec<PathBuf>,
+    /// What was appended so far.
+    mark: Mark,
+    /// Why no record may follow: the bytes of a segment are in doubt.
+    broken: Option<String>,
     scratch: Vec<u8>,
 }
 
@@ -53,6 +60,57 @@ pub(crate) struct Sealed {
     pub(crate) damaged: bool,
 }
 
+/// How far the journal had come at some moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Records appended; all that earlier lives left count as one.
+    pub(crate) records: u64,
+    /// The sequence of the last row in them.
+    pub(crate) sequence: u64,
+}
+
+/// What makes the journal durable up to a mark.
+#[derive(Debug)]
+pub(crate) struct SyncTask {
+    mark: Mark,
+    older: Vec<PathBuf>,
+    current: Option<Unsynced>,
+}
+
+#[derive(Debug)]
+struct Unsynced {
+    segment: u64,
+    path: PathBuf,
+    len: u64,
+    file: Arc<dyn FileSync>,
+}
+
+impl SyncTask {
+    /// What is durable when it is done.
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// After an error nothing is known of the bytes, and no later sync makes them durable.
+    pub(crate) fn run(&self, disk: &dyn Disk) -> Result<()> {
+        for path in &self.older {
+            match disk.open_append(path) {
+                Ok(mut file) => file.sync().map_err(|e| Error::io("sync", path, e))?,
+                // A flush made it needless.
+                Err(e) if is_not_found(&e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        match &self.current {
+            Some(current) => current.file.sync().map_err(|e| Error::io("sync", &current.path, e)),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Journal {
     /// Continues behind the segments that replay found. Creates no file before the first append.
     pub(crate) fn new(
@@ -63,6 +121,15 @@ impl Journal {
     ) -> Journal {
         let next_segment = found.last().map_or(1, |s| s.segment + 1);
         let previous_len = found.last().map_or(0, |s| s.len);
+        let inherited: Vec<PathBuf> = found
+            .iter()
+            .filter(|s| s.len > HEADER_LEN as u64)
+            .map(|s| segment_path(&root, s.segment))
+            .collect();
+        let mark = Mark {
+            records: u64::from(!inherited.is_empty()),
+            sequence: found.iter().map(|s| s.last_sequence).max().unwrap_or(0),
+        };
         Journal {
             disk,
             root,
@@ -71,6 +138,9 @@ impl Journal {
             next_segment,
             previous_len,
             sealed: found.into(),
+            inherited,
+            mark,
+            broken: None,
             scratch: Vec::new(),
         }
     }
@@ -82,10 +152,43 @@ impl Journal {
     /// After an error the batch is not in the journal.
     pub(crate) fn append(&mut self, sequence: u64, rows: u32, payload: &[u8]) -> Result<()> {
         self.append_record(Kind::Batch, sequence, rows, payload)?;
+        let last = sequence + u64::from(rows.max(1)) - 1;
+        self.mark = Mark { records: self.mark.records + 1, sequence: last };
         if let Some(current) = &mut self.current {
-            current.last_sequence = sequence + u64::from(rows.max(1)) - 1;
+            current.last_sequence = last;
         }
         Ok(())
+    }
+
+    /// What was appended so far.
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// What must be done to make everything appended so far survive power loss; it is done
+    /// without the journal, so that others append meanwhile.
+    pub(crate) fn sync_task(&self) -> SyncTask {
+        let current = self.current.as_ref().filter(|c| c.synced < c.len);
+        SyncTask {
+            mark: self.mark,
+            older: self.inherited.clone(),
+            current: current.map(|c| Unsynced {
+                segment: c.segment,
+                path: segment_path(&self.root, c.segment),
+                len: c.len,
+                file: c.file.syncer(),
+            }),
+        }
+    }
+
+    /// Remembers that a task was done.
+    pub(crate) fn note_synced(&mut self, task: &SyncTask) {
+        self.inherited.retain(|path| !task.older.contains(path));
+        if let (Some(current), Some(done)) = (&mut self.current, &task.current)
+            && current.segment == done.segment
+        {
+            current.synced = current.synced.max(done.len);
+        }
     }
 
     /// Says that the store was closed: from here on a bad record is damage, not a torn write.
@@ -99,13 +202,12 @@ impl Journal {
 
     /// Makes everything appended so far survive power loss.
     pub(crate) fn sync(&mut self) -> Result<()> {
-        let dirty = |c: &&mut Current| c.synced < c.len;
-        let Some(current) = self.current.as_mut().filter(dirty) else { return Ok(()) };
-        current
-            .file
-            .sync()
-            .map_err(|e| Error::io("sync", &segment_path(&self.root, current.segment), e))?;
-        current.synced = current.len;
+        let task = self.sync_task();
+        if let Err(e) = task.run(self.disk.as_ref()) {
+            self.broken = Some(e.to_string());
+            return Err(e);
+        }
+        self.note_synced(&task);
         Ok(())
     }
 
@@ -160,6 +262,9 @@ impl Journal {
         rows: u32,
         payload: &[u8],
     ) -> Result<()> {
+        if let Some(why) = &self.broken {
+            return Err(Error::Poisoned { why: why.clone() });
+        }
         if self.current.as_ref().is_some_and(|c| c.len > SEGMENT_LEN_TARGET) {
             self.sync()?;
             self.seal();
@@ -181,6 +286,8 @@ impl Journal {
             }
             Err(e) => {
                 if current.file.truncate(current.len).is_err() {
+                    // Later syncs do not reach a sealed segment.
+                    self.broken = current.file.sync().err().map(|e| e.to_string());
                     self.seal();
                 }
                 Err(Error::io("append", &path, e))

@@ -1,6 +1,7 @@
 //! The way of a batch into the store.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
@@ -31,11 +32,12 @@ const WAIT_STEP: Duration = Duration::from_millis(50);
 
 impl Core {
     /// Appends a batch: visible to queries, and as durable as the options say, when it returns.
-    /// Gives the sequence of its first row.
+    /// Gives the sequence of its last row. Rows of an append that fails with the sync of the
+    /// journal may be there all the same, now and after the next opening.
     pub(crate) fn append(&self, batch: RowBatch, wait: Wait) -> Result<u64> {
         self.manifest()?;
         if batch.is_empty() {
-            return Ok(self.state.lock().sequences.peek());
+            return Ok(self.state.lock().sequences.peek().saturating_sub(1));
         }
         // Encoding happens before the lock: appenders meet only for the copy into the journal.
         let mut record = Vec::new();
@@ -48,14 +50,15 @@ impl Core {
         })?;
         let mut state = self.writable_state(batch.heap_bytes() as u64, wait)?;
         let sequence = self.take_sequences(&mut state, u64::from(rows))?;
+        let mut mark = None;
         if let Some(journal) = &mut state.journal {
-            journal.append(sequence, rows, &record)?;
-            if self.options.durability == Durability::Sync
-                && let Err(e) = journal.sync()
-            {
-                state.poisoned.get_or_insert_with(|| e.to_string());
+            if let Err(e) = journal.append(sequence, rows, &record) {
+                if let Error::Poisoned { why } = &e {
+                    state.poisoned.get_or_insert_with(|| why.clone());
+                }
                 return Err(e);
             }
+            mark = Some(journal.mark());
         }
         let now = self.clock.monotonic();
         state.buffer_view = None;
@@ -63,13 +66,18 @@ impl Core {
         let full = state.buffer.heap_bytes() >= self.options.seal_bytes;
         let cut = if full { state.cut_buffer() } else { None };
         drop(state);
-        // The rows are acknowledged: what fails from here on is tried again, and must not make
-        // the caller append them a second time. A full buffer is refused before the next batch.
+        // Others append while this waits for the disk, and share its sync.
+        let synced = match mark {
+            Some(mark) if self.options.durability == Durability::Sync => self.sync_journal(mark),
+            _ => Ok(()),
+        };
+        // The rows are acknowledged, or may be there: what fails from here on is tried again, and
+        // must not make the caller append them twice. A full buffer is refused with the next batch.
         let tidied = cut.map_or(Ok(()), |view| self.land_in_memory(&view));
         if let Err(e) = tidied.and_then(|()| self.flush_when_full()) {
             self.state.lock().last_error = Some(e.to_string());
         }
-        Ok(sequence)
+        synced.map(|()| sequence + u64::from(rows) - 1)
     }
 
     /// Writes a large cut straight into part files, without journal: its rows are acknowledged,
@@ -150,6 +158,47 @@ impl Core {
         Ok(encoded.into_iter().map(handle).collect())
     }
 
+    /// The highest sequence up to which no row is missing after a loss of power now: all rows up
+    /// to it are in durable parts or in the durable part of the journal. Never falls in the life
+    /// of a store. 0 for a store that is open for reading.
+    pub(crate) fn durable_sequence(&self) -> u64 {
+        if self.manifest().is_err() {
+            return 0;
+        }
+        // Asked first: what becomes durable in between only makes the answer lower.
+        let journal = self.commit.durable().sequence;
+        let state = self.state.lock();
+        let waiting = |lo: u64, hi: u64| (hi > journal).then_some(lo.max(journal + 1));
+        let flying = state.in_flight.iter().filter_map(|f| match f.view {
+            Some(_) => waiting(f.lo, f.hi),
+            // Nobody waits for the rows of a bulk cut, but its parts are not listed yet.
+            None => Some(f.lo),
+        });
+        let memory = state.version.parts().filter(|p| p.is_memory());
+        let memory = memory.filter_map(|p| waiting(p.info().cut_lo, p.info().cut_hi));
+        let next = state.sequences.peek();
+        let buffer = state.buffer.lo().and_then(|lo| waiting(lo, next.saturating_sub(1)));
+        let first = flying.chain(memory).chain(buffer).min().unwrap_or(next);
+        // Parts that were put together look as if all of their rows were as late as the last.
+        let told = self.durable.fetch_max(first.saturating_sub(1), Ordering::AcqRel);
+        told.max(first.saturating_sub(1))
+    }
+
+    /// Makes every row acknowledged so far survive a loss of power.
+    pub(crate) fn sync(&self) -> Result<u64> {
+        self.manifest()?;
+        let mark = {
+            let state = self.state.lock();
+            state.check_writable()?;
+            state.journal.as_ref().map(journal::Journal::mark)
+        };
+        match mark {
+            Some(mark) => self.sync_journal(mark)?,
+            None => self.flush().map(|_| ())?,
+        }
+        Ok(self.durable_sequence())
+    }
+
     /// The state, when it takes writes and there is memory for `bytes` more.
     fn writable_state(&self, bytes: u64, wait: Wait) -> Result<MutexGuard<'_, State>> {
         let share = self.memory_share();
@@ -188,6 +237,8 @@ impl Core {
 /// The sequences of a bulk cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bulk {
-    lo: u64,
-    hi: u64,
+    /// The first.
+    pub(crate) lo: u64,
+    /// The last.
+    pub(crate) hi: u64,
 }

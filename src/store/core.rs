@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::io::{Clock, DescriptorCache, Disk, Fsync, LockGuard};
+use crate::journal::{Commit, Mark};
 use crate::manifest::{Edit, Manifest};
 use crate::options::Options;
 use crate::part::{Profile, UnitCache, WriterOptions};
@@ -38,6 +39,10 @@ pub(crate) struct Core {
     pub(crate) cache: Arc<UnitCache>,
     pub(crate) report: OpenReport,
     pub(crate) state: Mutex<State>,
+    /// What of the journal is durable. Its lock is never held together with that of `state`.
+    pub(crate) commit: Commit,
+    /// The highest durable sequence that was told.
+    pub(crate) durable: AtomicU64,
     /// Signalled when memory is freed, a cut has landed, or the store closes.
     pub(crate) changed: Condvar,
     /// Bulk ingests that run now.
@@ -83,6 +88,25 @@ impl Core {
             self.changed.notify_all();
         }
         result
+    }
+
+    /// Makes the journal durable up to `mark`, together with whoever else waits for it.
+    pub(crate) fn sync_journal(&self, mark: Mark) -> Result<()> {
+        self.commit.reach(mark, || {
+            let task = match &self.state.lock().journal {
+                Some(journal) => journal.sync_task(),
+                None => return Ok(mark),
+            };
+            if let Err(e) = task.run(self.disk.as_ref()) {
+                // After a failed sync nothing is known about the bytes: stop promising.
+                self.state.lock().poisoned.get_or_insert_with(|| e.to_string());
+                return Err(e);
+            }
+            if let Some(journal) = &mut self.state.lock().journal {
+                journal.note_synced(&task);
+            }
+            Ok(task.mark())
+        })
     }
 
     /// Takes an id for a part.

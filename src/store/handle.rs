@@ -158,6 +158,32 @@ impl Store {
         self.core().flush()
     }
 
+    /// The highest sequence up to which every row survives a loss of power, whatever the
+    /// [`Durability`](crate::Durability) of the store. Appends give the sequences of their rows,
+    /// so a program that forwards logs may forget everything up to this one.
+    ///
+    /// It never falls while the store is open. It rises by itself: with every append under
+    /// [`Durability::Sync`](crate::Durability::Sync), each second under
+    /// [`Durability::Process`](crate::Durability::Process), with every flush under
+    /// [`Durability::Buffered`](crate::Durability::Buffered); and by
+    /// [`sync`](Store::sync), [`flush`](Store::flush) and the end of a bulk ingest. A bulk ingest
+    /// that runs holds it below its first row. 0 for a store that is open for reading. Cost: looks
+    /// at each listed part.
+    pub fn durable_sequence(&self) -> u64 {
+        self.core().durable_sequence()
+    }
+
+    /// Makes everything acknowledged so far survive a loss of power, and gives the
+    /// [`durable_sequence`](Store::durable_sequence) then: one sync of the journal, which others
+    /// share that ask meanwhile; under [`Durability::Buffered`](crate::Durability::Buffered) a
+    /// flush.
+    ///
+    /// # Errors
+    /// Those of the disk. After a failed sync of the journal the store takes no more writes.
+    pub fn sync(&self) -> Result<u64> {
+        self.core().sync()
+    }
+
     /// Flushes, then merges parts until nothing is left to gain.
     ///
     /// # Errors
@@ -192,6 +218,12 @@ impl Store {
         progress: &mut dyn FnMut(&VerifyProgress) -> bool,
     ) -> Result<VerifyReport> {
         self.core().verify(progress)
+    }
+
+    /// The last failure of a flush or a merge that the store made by itself, in words. It has been
+    /// or will be tried again; nothing is lost by it.
+    pub fn last_error(&self) -> Option<String> {
+        self.core().state.lock().last_error.clone()
     }
 
     /// Counts of the store now.

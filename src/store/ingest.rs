@@ -12,6 +12,7 @@ use crate::ingest::{
 };
 use crate::record::{Batch, Entry, RowBatch};
 
+use super::acks::{Acknowledged, Acks};
 use super::append::Wait;
 use super::bulk::{self, CHUNK_BYTES, Chunk, Turns};
 use super::core::Core;
@@ -40,12 +41,14 @@ impl Ingest {
     }
 
     /// Appends one entry. It is visible to queries, and as durable as the store's options say,
-    /// when the call returns. Blocks while the buffer is full.
+    /// when the call returns. Blocks while the buffer is full. Gives the sequence of the row, to
+    /// be compared with [`Store::durable_sequence`].
     ///
     /// # Errors
     /// [`Error::Rejected`] if the entry is over a limit, and those of the journal; the entry is
-    /// not appended then.
-    pub fn append(&self, entry: Entry) -> Result<()> {
+    /// not appended then. Only if the journal cannot be synced ([`Error::Io`] of a `sync`, then
+    /// [`Error::Poisoned`]) the row may be there all the same.
+    pub fn append(&self, entry: Entry) -> Result<u64> {
         self.append_waiting(&entry, Wait::Yes)
     }
 
@@ -53,7 +56,7 @@ impl Ingest {
     ///
     /// # Errors
     /// Those of [`append`](Ingest::append), and [`Error::Full`].
-    pub fn try_append(&self, entry: Entry) -> Result<()> {
+    pub fn try_append(&self, entry: Entry) -> Result<u64> {
         self.append_waiting(&entry, Wait::No)
     }
 
@@ -66,9 +69,14 @@ impl Ingest {
         let mut report = IngestReport::default();
         let mut writer = self.writer().with_target_bytes(usize::MAX);
         let core = self.store.core();
-        let sink = |rows: RowBatch| core.append(rows, Wait::Yes).map(|_| ());
+        let mut last_sequence = 0;
+        let sink = |rows: RowBatch| {
+            last_sequence = core.append(rows, Wait::Yes)?;
+            Ok(())
+        };
         let result = append_batch(&mut writer, &batch, &mut report, sink);
         self.writers.lock().push(writer);
+        report.last_sequence = last_sequence;
         result.map(|()| report)
     }
 
@@ -82,7 +90,23 @@ impl Ingest {
     ///
     /// # Errors
     /// Those of `input` and of the disk; rows before the failure may have been appended.
-    pub fn ndjson(&self, mut input: impl Read) -> Result<IngestReport> {
+    pub fn ndjson(&self, input: impl Read) -> Result<IngestReport> {
+        self.ndjson_acknowledged(input, |_| ())
+    }
+
+    /// As [`ndjson`](Ingest::ndjson), and calls `acknowledged` each time when more of the rows
+    /// are acknowledged: always the first ones of the input, in its order. What a row that is
+    /// acknowledged survives is said by the store's [`Durability`](crate::Durability); those of a
+    /// large input are in synced parts. The calls come one after the other, from several threads.
+    ///
+    /// # Errors
+    /// Those of [`ndjson`](Ingest::ndjson); what was acknowledged stays so.
+    pub fn ndjson_acknowledged(
+        &self,
+        mut input: impl Read,
+        acknowledged: impl Fn(Acknowledged) + Sync,
+    ) -> Result<IngestReport> {
+        let acks = Acks::new(&acknowledged);
         let mut total = IngestReport::default();
         let mut buffer = vec![0; BULK_BYTES];
         let mut filled = 0;
@@ -95,59 +119,80 @@ impl Ingest {
             filled += read;
             if read == 0 {
                 let rest = buffer.get(..filled).unwrap_or(&[]);
-                total.merge(&self.small(rest)?);
+                total.merge(&self.small(rest, &acks)?);
                 return Ok(total);
             }
             if filled == buffer.len() {
-                total.merge(&self.bulk(buffer, input)?);
+                total.merge(&self.bulk(buffer, input, &acks)?);
                 return Ok(total);
             }
             let held = buffer.get(..filled).unwrap_or(&[]);
             let end = memchr::memrchr(b'\n', held).map_or(0, |i| i + 1);
             if end > 0 {
-                total.merge(&self.small(held.get(..end).unwrap_or(&[]))?);
+                total.merge(&self.small(held.get(..end).unwrap_or(&[]), &acks)?);
                 buffer.copy_within(end..filled, 0);
                 filled -= end;
             }
         }
     }
 
-    fn append_waiting(&self, entry: &Entry, wait: Wait) -> Result<()> {
+    fn append_waiting(&self, entry: &Entry, wait: Wait) -> Result<u64> {
         let mut report = IngestReport::default();
         let mut writer = self.writer();
         let mut rows = entry.as_batch().entries();
         let row = rows.try_for_each(|row| writer.append(row, &mut report));
         let result = match row {
-            Ok(()) => self.store.core().append(writer.take_batch(), wait).map(|_| ()),
+            Ok(()) => self.store.core().append(writer.take_batch(), wait),
             Err(r) => Err(Error::Rejected { why: format!("{}: {}", r.reason, r.detail) }),
         };
         self.writers.lock().push(writer);
         result
     }
 
-    fn small(&self, input: &[u8]) -> Result<IngestReport> {
+    fn small(&self, input: &[u8], acks: &Acks<'_>) -> Result<IngestReport> {
         let mut report = IngestReport::default();
         let core = self.store.core();
         let mut lines = JsonLines::new(self.writer());
-        let mut sink = |rows: RowBatch| core.append(rows, Wait::Yes).map(|_| ());
+        let mut last_sequence = 0;
+        let mut sink = |rows: RowBatch| {
+            let count = rows.len() as u64;
+            last_sequence = core.append(rows, Wait::Yes)?;
+            acks.more(count, last_sequence);
+            Ok(())
+        };
         read_json_lines(input, Path::new("the input"), &mut lines, &mut report, &mut sink)?;
+        report.last_sequence = last_sequence;
         Ok(report)
     }
 
-    pub(super) fn bulk(&self, head: Vec<u8>, input: impl Read) -> Result<IngestReport> {
+    pub(super) fn bulk(
+        &self,
+        head: Vec<u8>,
+        input: impl Read,
+        acks: &Acks<'_>,
+    ) -> Result<IngestReport> {
         let _running = BulkGuard::new(self.store.core());
         let total = Mutex::new(IngestReport::default());
         let turns = Turns::default();
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let longest = self.options.limits.max_entry_bytes;
-        bulk::run(input, workers, longest, head, |chunk| self.bulk_chunk(chunk, &turns, &total))?;
+        bulk::run(input, workers, longest, head, |chunk| {
+            self.bulk_chunk(chunk, &turns, &total, acks)
+        })?;
         Ok(total.into_inner())
     }
 
     /// Parses a chunk, takes its sequences when all chunks before it have taken theirs, and
     /// writes its parts.
-    fn bulk_chunk(&self, chunk: Chunk, turns: &Turns, total: &Mutex<IngestReport>) -> Result<()> {
-        let ticket = turns.ticket(chunk.index);
+    fn bulk_chunk(
+        &self,
+        chunk: Chunk,
+        turns: &Turns,
+        total: &Mutex<IngestReport>,
+        acks: &Acks<'_>,
+    ) -> Result<()> {
+        let index = chunk.index;
+        let ticket = turns.ticket(index);
         let core = self.store.core();
         let mut report = IngestReport::default();
         let mut batches: Vec<RowBatch> = Vec::new();
@@ -164,10 +209,14 @@ impl Ingest {
             total.lock().merge(&report);
             if rows > 0 { core.reserve_bulk(rows).map(Some) } else { Ok(None) }
         })?;
-        match reserved {
-            Some(reserved) => core.append_bulk(reserved, batches),
-            None => Ok(()),
+        let last_sequence = reserved.map_or(0, |reserved| reserved.hi);
+        if let Some(reserved) = reserved {
+            core.append_bulk(reserved, batches)?;
+            let mut total = total.lock();
+            total.last_sequence = total.last_sequence.max(last_sequence);
         }
+        acks.chunk(index, rows, last_sequence);
+        Ok(())
     }
 
     fn writer(&self) -> RowWriter {

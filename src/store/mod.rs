@@ -5,6 +5,7 @@
 //! the buffer and in memory parts, and reaches a part file by a flush. A query pins a snapshot.
 //! This room holds no logic of the others: it gives their steps an order.
 
+mod acks;
 mod append;
 mod bulk;
 mod compact;
@@ -29,6 +30,7 @@ mod verify;
 mod view;
 mod workers;
 
+pub use acks::Acknowledged;
 pub use handle::Store;
 pub use helpers::{Hits, HitsSeries, ValueHits};
 pub use ingest::Ingest;

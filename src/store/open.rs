@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::io::{DescriptorCache, Disk};
-use crate::journal::{Journal, Replayed, replay};
+use crate::journal::{Commit, Journal, Replayed, replay};
 use crate::manifest::{
     Facts, LOCK_FILE, Manifest, ManifestReport, ManifestState, PartFacts, PartRef, QUARANTINE_DIR,
     Reconciled, StoreId, carry_out, list_files, part_path, reconcile,
@@ -129,6 +129,8 @@ fn new_core(
         files,
         report,
         state: Mutex::new(state),
+        commit: Commit::default(),
+        durable: AtomicU64::new(0),
         changed: Condvar::new(),
         bulks: AtomicUsize::new(0),
         stopping: AtomicBool::new(false),

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::journal::Journal;
 use crate::options::Durability;
 
 use super::core::{Core, is_no_space};
@@ -56,16 +57,13 @@ impl Core {
     pub(crate) fn tick(&self, timer: &mut Timer) {
         let now = self.clock.monotonic();
         let sync_due = now.saturating_sub(timer.last_sync) >= JOURNAL_SYNC;
-        let mut state = self.state.lock();
         if sync_due {
             timer.last_sync = now;
-            if let Some(journal) = &mut state.journal
-                && let Err(e) = journal.sync()
-            {
-                // After a failed sync nothing is known about the bytes: stop promising.
-                state.poisoned.get_or_insert_with(|| e.to_string());
-            }
+            let mark = self.state.lock().journal.as_ref().map(Journal::mark);
+            // A failure has stopped all writes, which is where it is told.
+            let _ = mark.map(|mark| self.sync_journal(mark));
         }
+        let mut state = self.state.lock();
         let aged = |since: Duration| now.saturating_sub(since) >= self.options.seal_age;
         let cut = if state.buffer.since().is_some_and(aged) { state.cut_buffer() } else { None };
         let waiting = state.version.memory_len().0 > 0;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use loglith::Durability;
+
 use crate::color::ColorChoice;
 use crate::hits;
 
@@ -65,9 +67,43 @@ pub(crate) struct IngestArgs {
     /// Field that holds the message
     #[arg(long, value_name = "F")]
     pub(crate) msg_field: Option<String>,
+    /// What a row that was acknowledged survives
+    #[arg(long, value_enum, default_value = "process")]
+    pub(crate) durability: DurabilityChoice,
+    /// Print, each time when more rows are acknowledged, how many are so far: one number a line.
+    /// The report goes to the standard error then. Rows of a large file are acknowledged when
+    /// they are in synced part files, whatever the durability
+    #[arg(long)]
+    pub(crate) ack: bool,
+    /// Memory of the store in bytes; rows wait for part files in a quarter of it
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) memory_limit: Option<u64>,
+    /// Rows reach part files after this time at the latest, such as 10s
+    #[arg(long, value_name = "D", value_parser = hits::step)]
+    pub(crate) flush_interval: Option<Duration>,
     /// Files to read, also compressed with zstd; - is the standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum DurabilityChoice {
+    /// Nothing but a regular end: rows are in memory until they are flushed
+    Buffered,
+    /// The death of the process: rows are with the operating system
+    Process,
+    /// Loss of power: rows are on the medium
+    Sync,
+}
+
+impl From<DurabilityChoice> for Durability {
+    fn from(choice: DurabilityChoice) -> Durability {
+        match choice {
+            DurabilityChoice::Buffered => Durability::Buffered,
+            DurabilityChoice::Process => Durability::Process,
+            DurabilityChoice::Sync => Durability::Sync,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

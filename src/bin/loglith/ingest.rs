@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use loglith::{Ingest, IngestOptions, IngestReport, Store};
+use loglith::{Acknowledged, Ingest, IngestOptions, IngestReport, Store};
 
 use crate::args::{IngestArgs, InputFormat};
 use crate::exit::{Failure, Outcome, end, tell_opening};
@@ -15,6 +15,9 @@ use crate::output::{bytes, grouped};
 /// First bytes of a zstd frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const READ_BUFFER_BYTES: usize = 1 << 20;
+
+/// Called when more rows of a file are acknowledged.
+type Told<'a> = dyn Fn(Acknowledged) + Sync + 'a;
 
 /// What one file gave.
 struct Loaded {
@@ -26,7 +29,14 @@ struct Loaded {
 pub(crate) fn run(args: &IngestArgs) -> Outcome {
     let InputFormat::Json = args.format;
     let started = Instant::now();
-    let store = Store::open(&args.store.store)?;
+    let mut store_options = Store::options();
+    if let Some(bytes) = args.memory_limit {
+        store_options = store_options.memory_limit(bytes);
+    }
+    if let Some(interval) = args.flush_interval {
+        store_options = store_options.flush_interval(interval);
+    }
+    let store = store_options.durability(args.durability.into()).open(&args.store.store)?;
     let sound = tell_opening(&store);
     let mut options = IngestOptions::new().stream_fields(args.stream_fields.clone());
     if let Some(field) = &args.time_field {
@@ -39,7 +49,12 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     let mut total = IngestReport::default();
     let mut raw_bytes = 0;
     let loaded: Outcome = args.files.iter().try_for_each(|file| {
-        let loaded = load(&ingest, file)?;
+        let before = total.accepted;
+        let loaded = load(&ingest, file, &|a| {
+            if args.ack {
+                tell(before + a.rows)
+            }
+        })?;
         total.merge(&loaded.report);
         raw_bytes += loaded.raw_bytes;
         Ok(())
@@ -50,7 +65,8 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     let closed = store.close();
     let elapsed = started.elapsed();
     // What was accepted is said even if something failed: to give it again would double it.
-    let mut out = io::stdout().lock();
+    let mut out: Box<dyn Write> =
+        if args.ack { Box::new(io::stderr().lock()) } else { Box::new(io::stdout().lock()) };
     writeln!(out, "{total}")?;
     writeln!(out, "{}", speed(total.accepted, raw_bytes, elapsed))?;
     writeln!(out, "store: {} on disk", bytes(disk_bytes))?;
@@ -67,6 +83,12 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     end(sound)
 }
 
+/// Prints how many rows are acknowledged, at once. Nobody to tell is no reason to stop.
+fn tell(rows: u64) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{rows}").and_then(|()| out.flush());
+}
+
 /// Rows and bytes per second, for the eye.
 pub(crate) fn speed(rows: u64, raw_bytes: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-9);
@@ -80,14 +102,15 @@ pub(crate) fn speed(rows: u64, raw_bytes: u64, elapsed: Duration) -> String {
 }
 
 /// Reads one file, `-` being the standard input, with a progress bar where someone looks.
-fn load(ingest: &Ingest, path: &Path) -> Result<Loaded, Failure> {
+fn load(ingest: &Ingest, path: &Path, acknowledged: &Told<'_>) -> Result<Loaded, Failure> {
     let name = path.display().to_string();
     if name == "-" {
-        return load_reader(ingest, path, io::stdin().lock(), &bar(None, "standard input"));
+        let bar = bar(None, "standard input");
+        return load_reader(ingest, path, io::stdin().lock(), &bar, acknowledged);
     }
     let file = File::open(path).map_err(|e| Failure::file("open", path, e))?;
     let len = file.metadata().map_err(|e| Failure::file("read", path, e))?.len();
-    load_reader(ingest, path, file, &bar(Some(len), &name))
+    load_reader(ingest, path, file, &bar(Some(len), &name), acknowledged)
 }
 
 fn load_reader(
@@ -95,9 +118,10 @@ fn load_reader(
     path: &Path,
     input: impl Read,
     bar: &ProgressBar,
+    acknowledged: &Told<'_>,
 ) -> Result<Loaded, Failure> {
     let input = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(input));
-    let loaded = ingest_reader(ingest, input).map_err(|e| match e {
+    let loaded = ingest_reader(ingest, input, acknowledged).map_err(|e| match e {
         Failure::Output(source) => Failure::file("read", path, source),
         Failure::Store(loglith::Error::Io { action: "read", path: named, source })
             if named == Path::new("the input") =>
@@ -114,16 +138,17 @@ fn load_reader(
 pub(crate) fn ingest_reader(
     ingest: &Ingest,
     mut input: impl BufRead,
+    acknowledged: &Told<'_>,
 ) -> Result<(IngestReport, u64), Failure> {
     let head = input.fill_buf().map_err(Failure::Output)?;
     if head.starts_with(&ZSTD_MAGIC) {
         let decoder = zstd::stream::read::Decoder::with_buffer(input).map_err(Failure::Output)?;
         let mut plain = Counted { inner: decoder, bytes: 0, whole: true, late: None };
-        let report = ingest.ndjson(&mut plain)?;
+        let report = ingest.ndjson_acknowledged(&mut plain, acknowledged)?;
         return Ok((report, plain.bytes));
     }
     let mut plain = Counted { inner: input, bytes: 0, whole: false, late: None };
-    let report = ingest.ndjson(&mut plain)?;
+    let report = ingest.ndjson_acknowledged(&mut plain, acknowledged)?;
     Ok((report, plain.bytes))
 }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::state::error_of;
 use super::{Fault, OpKind, SimDisk};
-use crate::io::disk::{FileWriter, LockGuard, ReadAt, copy_at};
+use crate::io::disk::{FileSync, FileWriter, LockGuard, ReadAt, copy_at};
 use crate::io::real::torn_error;
 
 /// An open file for reading.
@@ -64,6 +65,10 @@ impl SimWriter {
     pub(super) fn new(disk: SimDisk, path: PathBuf, id: u64, len: u64) -> SimWriter {
         SimWriter { disk, path, id, len, torn: false }
     }
+
+    fn handle(&self) -> SimSync {
+        SimSync { disk: self.disk.clone(), path: self.path.clone(), id: self.id }
+    }
 }
 
 impl fmt::Debug for SimWriter {
@@ -107,20 +112,11 @@ impl FileWriter for SimWriter {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        let mut state = self.disk.shared.lock();
-        let fault = state.meet(OpKind::Sync, &self.path, 0);
-        let inode = state.inodes.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?;
-        match fault {
-            None | Some(Fault::Short) => {
-                inode.sync();
-                Ok(())
-            }
-            Some(Fault::Crash) => Err(error_of(Fault::Crash)),
-            Some(fault) => {
-                inode.fail_sync();
-                Err(error_of(fault))
-            }
-        }
+        self.handle().sync()
+    }
+
+    fn syncer(&self) -> Arc<dyn FileSync> {
+        Arc::new(self.handle())
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
@@ -138,6 +134,38 @@ impl FileWriter for SimWriter {
 
     fn len(&self) -> u64 {
         self.len
+    }
+}
+
+/// Syncs a file.
+struct SimSync {
+    disk: SimDisk,
+    path: PathBuf,
+    id: u64,
+}
+
+impl fmt::Debug for SimSync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SimSync({})", self.path.display())
+    }
+}
+
+impl FileSync for SimSync {
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.disk.shared.lock();
+        let fault = state.meet(OpKind::Sync, &self.path, 0);
+        let inode = state.inodes.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?;
+        match fault {
+            None | Some(Fault::Short) => {
+                inode.sync();
+                Ok(())
+            }
+            Some(Fault::Crash) => Err(error_of(Fault::Crash)),
+            Some(fault) => {
+                inode.fail_sync();
+                Err(error_of(fault))
+            }
+        }
     }
 }
 

@@ -169,6 +169,12 @@ impl SimDisk {
         SimDisk::with_state(crash::reboot(&self.shared.lock(), model, seed))
     }
 
+    /// The disk as the next process finds it when this one has died at this moment: what was not
+    /// synced is in the cache of the system still, and only there. No faults, no locks, no trace.
+    pub fn kill(&self) -> SimDisk {
+        SimDisk::with_state(self.shared.lock().without_process())
+    }
+
     /// A copy of the disk with everything durable: a shutdown in good order.
     pub fn fork(&self) -> SimDisk {
         self.crash(CrashModel::KEEP_ALL, 0)

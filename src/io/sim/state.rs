@@ -142,6 +142,20 @@ impl State {
         }
     }
 
+    /// The files as they are, without what belonged to a process.
+    pub(super) fn without_process(&self) -> State {
+        State {
+            inodes: self.inodes.clone(),
+            next_id: self.next_id,
+            names: self.names.clone(),
+            durable_names: self.durable_names.clone(),
+            pending: self.pending.clone(),
+            dirs: self.dirs.clone(),
+            capacity: self.capacity,
+            ..State::new()
+        }
+    }
+
     /// Counts an operation; the fault that it meets.
     pub(super) fn meet(&mut self, kind: OpKind, path: &Path, len: u64) -> Option<Fault> {
         let number = self.trace.len() as u64;

@@ -62,7 +62,7 @@ fn check(disk: &Arc<SimDisk>, durability: Durability, safe: &[u64], told: &Told)
 }
 
 /// Whether sweeps try every operation with everything that can happen there.
-fn every_operation() -> bool {
+pub(super) fn every_operation() -> bool {
     std::env::var_os("LOGLITH_CRASH_ALL").is_some()
 }
 

@@ -154,7 +154,7 @@ fn a_full_buffer_blocks_or_refuses_and_recovers() {
     let mut n = 0;
     for _ in 0..200 {
         match ingest.try_append(entry(n)) {
-            Ok(()) => n += 1,
+            Ok(_) => n += 1,
             Err(Error::Full) => break,
             Err(e) => panic!("{e}"),
         }

@@ -1,6 +1,7 @@
 //! Tests of whole lives of a store, most of them on the simulated disk.
 
 mod crash;
+mod durable;
 mod helpers;
 mod life;
 mod merges;

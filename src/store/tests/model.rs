@@ -215,7 +215,9 @@ impl Run {
     /// As [`ndjson`](Run::ndjson) does it with large inputs.
     fn bulk(&mut self) -> &'static str {
         let lines = self.lines();
-        self.ingest().bulk(lines.into_bytes(), std::io::empty()).unwrap();
+        let tell = |_| ();
+        let acks = crate::store::acks::Acks::new(&tell);
+        self.ingest().bulk(lines.into_bytes(), std::io::empty(), &acks).unwrap();
         "bulk"
     }
 
