@@ -112,38 +112,43 @@ impl DictColumn {
         out: &mut Vec<u8>,
     ) {
         let codes = self.codes.get(from..to).unwrap_or(&[]);
-        let width = code_width(self.dictionary.len());
-        let runs = codes.chunk_by(|a, b| a == b);
-        let run_count = runs.clone().count();
-        let mut best = packed_len(codes.len(), width);
-        let runs_len = packed_len(run_count, width) + run_count + 2;
-        let by_runs = runs_len < best;
-        best = best.min(runs_len);
-        if best >= ZSTD_MIN && zstd.level() > 0 {
-            let mut bytes: Vec<u8> = codes.iter().map(|c| c.to_le_bytes()[0]).collect();
-            if width > 8 {
-                bytes.extend(codes.iter().map(|c| c.to_le_bytes()[1]));
-            }
-            if let Some(frame) = zstd.frame(&bytes)
-                && frame.len() + 4 < best
-            {
-                out.push(BYTES);
-                super::compress::put_frame(bytes.len(), frame, out);
-                return;
-            }
+        encode_codes(codes, self.dictionary.len(), zstd, out);
+    }
+}
+
+/// Appends the codes of a strip, all below `count`.
+pub(super) fn encode_codes(codes: &[u32], count: usize, zstd: &mut Compressor, out: &mut Vec<u8>) {
+    let width = code_width(count);
+    let runs = codes.chunk_by(|a, b| a == b);
+    let run_count = runs.clone().count();
+    let mut best = packed_len(codes.len(), width);
+    let runs_len = packed_len(run_count, width) + run_count + 2;
+    let by_runs = runs_len < best;
+    best = best.min(runs_len);
+    if best >= ZSTD_MIN && zstd.level() > 0 {
+        let mut bytes: Vec<u8> = codes.iter().map(|c| c.to_le_bytes()[0]).collect();
+        if width > 8 {
+            bytes.extend(codes.iter().map(|c| c.to_le_bytes()[1]));
         }
-        if by_runs {
-            out.push(RUNS);
-            put_varint(out, run_count as u64);
-            let firsts: Vec<u64> =
-                runs.clone().map(|run| run.first().map_or(0, |c| u64::from(*c))).collect();
-            pack(&firsts, width, out);
-            runs.for_each(|run| put_varint(out, run.len() as u64 - 1));
-        } else {
-            out.push(PACKED);
-            let wide: Vec<u64> = codes.iter().map(|c| u64::from(*c)).collect();
-            pack(&wide, width, out);
+        if let Some(frame) = zstd.frame(&bytes)
+            && frame.len() + 4 < best
+        {
+            out.push(BYTES);
+            super::compress::put_frame(bytes.len(), frame, out);
+            return;
         }
+    }
+    if by_runs {
+        out.push(RUNS);
+        put_varint(out, run_count as u64);
+        let firsts: Vec<u64> =
+            runs.clone().map(|run| run.first().map_or(0, |c| u64::from(*c))).collect();
+        pack(&firsts, width, out);
+        runs.for_each(|run| put_varint(out, run.len() as u64 - 1));
+    } else {
+        out.push(PACKED);
+        let wide: Vec<u64> = codes.iter().map(|c| u64::from(*c)).collect();
+        pack(&wide, width, out);
     }
 }
 
@@ -176,7 +181,18 @@ pub(super) fn decode_strip(
     dictionary: &Arc<TextVec>,
     decoder: &mut Decoder,
 ) -> Result<Strip, Malformed> {
-    let width = code_width(dictionary.len());
+    let codes = decode_codes(bytes, rows, dictionary.len(), decoder)?;
+    Ok(Strip::Codes { codes, dictionary: Arc::clone(dictionary) })
+}
+
+/// Reads the codes of a strip of `rows` rows; all are below `count`.
+pub(super) fn decode_codes(
+    bytes: &[u8],
+    rows: usize,
+    count: usize,
+    decoder: &mut Decoder,
+) -> Result<Vec<u32>, Malformed> {
+    let width = code_width(count);
     let mut r = Reader::new(bytes);
     let mut codes = vec![0u32; rows];
     match r.u8()? {
@@ -198,10 +214,10 @@ pub(super) fn decode_strip(
     r.finish()?;
     // One pass without a branch for each code.
     let max = codes.iter().copied().max().unwrap_or(0);
-    if max as usize >= dictionary.len() {
+    if max as usize >= count && rows > 0 {
         return Err(Malformed("code past the end of its dictionary"));
     }
-    Ok(Strip::Codes { codes, dictionary: Arc::clone(dictionary) })
+    Ok(codes)
 }
 
 fn decode_runs(r: &mut Reader<'_>, width: u32, codes: &mut [u32]) -> Result<(), Malformed> {

@@ -11,12 +11,17 @@ use super::page::{
     Decoder, EncodedPage, Encoding, PageHead, PageInput, PageStats, Strip, StripsBuilder,
     strip_count,
 };
+use super::template::TemplateEncoder;
 use super::{PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, plain, times};
 use crate::error::Malformed;
 use crate::record::TextVec;
 
 /// With so few distinct values the dictionary always wins over plain strings.
 const SURE_DICTIONARY: usize = 256;
+/// Templates are tried for columns of at least so many bytes,
+const TEMPLATES_BYTES_MIN: usize = 4_096;
+/// and for values of on average so many.
+const TEMPLATES_LEN_MIN: usize = 12;
 
 /// How pages are encoded.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +37,7 @@ pub(crate) struct EncodeOptions {
 pub(crate) struct Encoder {
     options: EncodeOptions,
     zstd: Compressor,
+    templates: TemplateEncoder,
     check: Decoder,
     hasher: RandomState,
 }
@@ -55,6 +61,7 @@ impl Encoder {
         Encoder {
             options,
             zstd: Compressor::new(options.level),
+            templates: TemplateEncoder::default(),
             check: Decoder::new(),
             hasher: RandomState::default(),
         }
@@ -112,12 +119,8 @@ impl Encoder {
             (a, b) => a.or(b),
         };
         let encoded = match best {
-            None => self.plain(values),
-            Some(best) if sure || self.plain_estimate(values) >= best.len() => best,
-            Some(best) => {
-                let plain = self.plain(values);
-                if plain.len() < best.len() { plain } else { best }
-            }
+            Some(best) if sure => best,
+            best => self.smaller_of_text(values, best),
         };
         match (encoded.encoding, column) {
             (Encoding::Dictionary, Some(c)) => (encoded, Some(Arc::new(c.dictionary))),
@@ -148,6 +151,43 @@ impl Encoder {
         }
         let (head, strips) = strips.finish(&params);
         Encoded { encoding: Encoding::Dictionary, head, strips }
+    }
+
+    /// `best`, or templates or plain strings if they are smaller. Templates must be clearly smaller
+    /// than a dictionary, since that answers more questions at once.
+    fn smaller_of_text(&mut self, values: &TextVec, best: Option<Encoded>) -> Encoded {
+        let by_values = |best: &Encoded| best.head.len() * 2 < best.len();
+        let best = match best {
+            Some(best) if by_values(&best) => Some(best),
+            best => match (best, self.templates(values)) {
+                (Some(best), Some(templates)) => {
+                    let clearly = templates.len() + templates.len() / 4 < best.len();
+                    Some(if clearly { templates } else { best })
+                }
+                (best, templates) => best.or(templates),
+            },
+        };
+        match best {
+            Some(best) if self.plain_estimate(values) >= best.len() => best,
+            Some(best) => {
+                let plain = self.plain(values);
+                if plain.len() < best.len() { plain } else { best }
+            }
+            None => self.plain(values),
+        }
+    }
+
+    fn templates(&mut self, values: &TextVec) -> Option<Encoded> {
+        let bytes = values.bytes().len();
+        if bytes < TEMPLATES_BYTES_MIN || bytes < values.len() * TEMPLATES_LEN_MIN {
+            return None;
+        }
+        let (mut strips, mut params) = (StripsBuilder::default(), Vec::new());
+        if !self.templates.encode(values, &mut self.zstd, &mut strips, &mut params) {
+            return None;
+        }
+        let (head, strips) = strips.finish(&params);
+        Some(Encoded { encoding: Encoding::Templates, head, strips })
     }
 
     fn plain(&mut self, values: &TextVec) -> Encoded {

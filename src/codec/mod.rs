@@ -22,6 +22,7 @@ mod frame;
 mod integers;
 mod page;
 mod plain;
+mod template;
 mod times;
 pub(crate) mod varint;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::compress::Decompressor;
+use super::template::{TemplateStrip, TemplateTable};
 use super::varint::{Reader, put_varint};
 use super::{Bitmap, PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, dictionary, integers, plain, times};
 use crate::error::Malformed;
@@ -13,8 +14,8 @@ use crate::record::TextVec;
 
 /// How the values of a page are stored. The numbers are part of the format.
 ///
-/// Numbers 6 to 14 are reserved for decimals, durations, sizes, IPv4, IPv6, UUID, hex, times in
-/// text, and templates.
+/// Numbers 6 to 13 are reserved for decimals, durations, sizes, IPv4, IPv6, UUID, hex, and times
+/// in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Encoding {
@@ -28,6 +29,8 @@ pub(crate) enum Encoding {
     Integers = 4,
     /// The `_time` column: nanoseconds.
     Times = 5,
+    /// Templates and the values of their slots.
+    Templates = 14,
 }
 
 impl Encoding {
@@ -39,6 +42,7 @@ impl Encoding {
             3 => Ok(Encoding::Dictionary),
             4 => Ok(Encoding::Integers),
             5 => Ok(Encoding::Times),
+            14 => Ok(Encoding::Templates),
             _ => Err(Malformed("unknown encoding")),
         }
     }
@@ -311,6 +315,7 @@ enum Params {
     Integers,
     Const(Arc<TextVec>),
     Dictionary(Arc<TextVec>),
+    Templates(Arc<TemplateTable>),
 }
 
 impl PageHead {
@@ -340,6 +345,9 @@ impl PageHead {
             Encoding::Times => Params::Times,
             Encoding::Integers => Params::Integers,
             Encoding::Dictionary => Params::Dictionary(dictionary::decode_params(&mut r, decoder)?),
+            Encoding::Templates => {
+                Params::Templates(Arc::new(TemplateTable::decode(&mut r, decoder)?))
+            }
             Encoding::Const => return Err(Malformed("const page with strips")),
         };
         r.finish()?;
@@ -389,7 +397,15 @@ impl PageHead {
     pub(crate) fn dictionary(&self) -> Option<&Arc<TextVec>> {
         match &self.params {
             Params::Const(dictionary) | Params::Dictionary(dictionary) => Some(dictionary),
-            Params::Plain | Params::Times | Params::Integers => None,
+            Params::Plain | Params::Times | Params::Integers | Params::Templates(_) => None,
+        }
+    }
+
+    /// The templates of a page that has some.
+    pub(crate) fn templates(&self) -> Option<&Arc<TemplateTable>> {
+        match &self.params {
+            Params::Templates(table) => Some(table),
+            _ => None,
         }
     }
 
@@ -397,6 +413,7 @@ impl PageHead {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.strips.capacity() * size_of::<StripRef>()
             + self.dictionary().map_or(0, |d| d.heap_bytes())
+            + self.templates().map_or(0, |t| t.heap_bytes())
     }
 
     /// Verifies and decodes strip `i` from its bytes.
@@ -429,6 +446,9 @@ impl PageHead {
             Params::Integers => integers::decode_strip(bytes, rows),
             Params::Dictionary(dictionary) => {
                 dictionary::decode_strip(bytes, rows, dictionary, decoder)
+            }
+            Params::Templates(table) => {
+                TemplateStrip::decode(bytes, rows, table, decoder)?.to_text().map(Strip::Text)
             }
             Params::Const(dictionary) => {
                 Ok(Strip::Codes { codes: vec![0; rows], dictionary: Arc::clone(dictionary) })

@@ -46,8 +46,6 @@ pub(crate) mod section {
     pub(crate) const METAINDEX: u16 = 1;
     /// Column names.
     pub(crate) const NAMES: u16 = 2;
-    /// Reserved for message templates.
-    pub(crate) const TEMPLATES: u16 = 3;
     /// Where the chunks of the stream table are.
     pub(crate) const STREAMS: u16 = 4;
     /// Ids of the parts that this one replaces.

@@ -1,0 +1,295 @@
+//! A strip: the template of each row, and the values of the slots.
+//!
+//! `templates (codes of a dictionary, behind their length) | codes (packed blob behind its length,
+//! if any slot has some) | texts (plain strip behind its length, likewise) | hex digits | bits`.
+//! Each of the last four holds, for each template in order, for each of its slots in order, the
+//! values of the template's rows in order. How many values there are of each follows from the
+//! templates of the rows.
+
+use std::sync::Arc;
+
+use super::slot::{Slot, classes_of, print_hex, print_number};
+use super::table::TemplateTable;
+use super::{bits, slot};
+use crate::codec::page::Decoder;
+use crate::codec::varint::Reader;
+use crate::codec::{PAGE_RAW_MAX, STRIP_ROWS, dictionary, plain};
+use crate::error::Malformed;
+use crate::record::TextVec;
+
+/// The most bytes that the templates of a strip's rows take.
+const IDS_MAX: usize = STRIP_ROWS * 8 + 64;
+
+/// The rows of a strip, rendered on demand.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TemplateStrip {
+    table: Arc<TemplateTable>,
+    /// The template of each row.
+    ids: Vec<u32>,
+    /// How many rows of the same template stand before each row in the strip.
+    ranks: Vec<u16>,
+    values: Values,
+}
+
+/// The values of all slots in a strip.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Values {
+    /// For each slot of the table, where its values begin: a bit, byte, code or text.
+    starts: Vec<u32>,
+    codes: Vec<u8>,
+    texts: TextVec,
+    hex: Vec<u8>,
+    bits: Vec<u8>,
+}
+
+/// How much there is of each kind of value.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sizes {
+    codes: u64,
+    texts: u64,
+    hex: u64,
+    bits: u64,
+}
+
+impl Sizes {
+    /// Where the values of `slot` go.
+    fn of(&mut self, slot: Slot) -> Option<&mut u64> {
+        match slot {
+            Slot::Text { .. } => Some(&mut self.texts),
+            Slot::Int { .. } => Some(&mut self.bits),
+            Slot::Hex { .. } => Some(&mut self.hex),
+            Slot::Codes { .. } => Some(&mut self.codes),
+            Slot::Same { .. } => None,
+        }
+    }
+}
+
+/// Reads the templates of the rows only; the rest of the bytes are the values of the slots.
+pub(in crate::codec) fn decode_ids<'a>(
+    bytes: &'a [u8],
+    rows: usize,
+    table: &TemplateTable,
+    decoder: &mut Decoder,
+) -> Result<(Vec<u32>, &'a [u8]), Malformed> {
+    let mut r = Reader::new(bytes);
+    let ids = dictionary::decode_codes(r.bytes(IDS_MAX)?, rows, table.len(), decoder)?;
+    Ok((ids, r.rest()))
+}
+
+impl TemplateStrip {
+    /// Decodes a strip of `rows` rows.
+    pub(in crate::codec) fn decode(
+        bytes: &[u8],
+        rows: usize,
+        table: &Arc<TemplateTable>,
+        decoder: &mut Decoder,
+    ) -> Result<TemplateStrip, Malformed> {
+        let (ids, rest) = decode_ids(bytes, rows, table, decoder)?;
+        let mut counts = vec![0u16; table.len()];
+        let ranks = (ids.iter())
+            .map(|id| match counts.get_mut(*id as usize) {
+                Some(count) => {
+                    *count += 1;
+                    *count - 1
+                }
+                None => 0,
+            })
+            .collect();
+        let values = Values::decode(rest, &counts, table, decoder)?;
+        Ok(TemplateStrip { table: Arc::clone(table), ids, ranks, values })
+    }
+
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The template of each row.
+    pub(crate) fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// The templates of the page.
+    pub(crate) fn table(&self) -> &Arc<TemplateTable> {
+        &self.table
+    }
+
+    /// Appends the text of `row` to `out`; fails on a text over the cap of a page.
+    #[inline]
+    pub(crate) fn render(&self, row: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
+        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else {
+            return Ok(());
+        };
+        let template = *id as usize;
+        let text = self.table.texts().get(template);
+        let (first, slots) = self.table.slots(template);
+        let limit = out.len() + PAGE_RAW_MAX;
+        let mut from = 0;
+        for (i, placed) in slots.iter().enumerate() {
+            let at = placed.at as usize;
+            out.extend_from_slice(text.get(from..at).unwrap_or(&[]));
+            match placed.slot {
+                Slot::Same { of } => {
+                    let of = usize::from(of);
+                    if let Some(target) = slots.get(of) {
+                        self.values.print(target.slot, first + of, *rank, &self.table, out);
+                    }
+                }
+                slot => self.values.print(slot, first + i, *rank, &self.table, out),
+            }
+            if out.len() > limit {
+                return Err(Malformed("row over the cap of a page"));
+            }
+            from = at + 1;
+        }
+        out.extend_from_slice(text.get(from..).unwrap_or(&[]));
+        Ok(())
+    }
+
+    /// The texts of all rows.
+    pub(crate) fn to_text(&self) -> Result<TextVec, Malformed> {
+        let mut out = TextVec::with_capacity(self.len(), self.len() * 64);
+        for row in 0..self.len() {
+            self.render(row, out.open())?;
+            if out.open().len() > PAGE_RAW_MAX {
+                return Err(Malformed("strip over the cap of a page"));
+            }
+            out.close();
+        }
+        Ok(out)
+    }
+
+    /// Bytes of memory held, the shared table not counted.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let v = &self.values;
+        self.ids.capacity() * size_of::<u32>()
+            + self.ranks.capacity() * size_of::<u16>()
+            + v.starts.capacity() * size_of::<u32>()
+            + v.codes.capacity()
+            + v.texts.heap_bytes()
+            + v.hex.capacity()
+            + v.bits.capacity()
+    }
+}
+
+impl Values {
+    /// Reads the values of a strip whose templates have `counts` rows.
+    fn decode(
+        bytes: &[u8],
+        counts: &[u16],
+        table: &TemplateTable,
+        decoder: &mut Decoder,
+    ) -> Result<Values, Malformed> {
+        let (starts, sizes) = layout(counts, table)?;
+        let cap = |n: u64| usize::try_from(n).map_err(|_| Malformed("strip over its cap"));
+        let mut r = Reader::new(bytes);
+        let mut codes = Vec::new();
+        if sizes.codes > 0 {
+            let count = cap(sizes.codes)?;
+            decoder.zstd.unpack_into(r.bytes(count + 64)?, count, &mut codes)?;
+            if codes.len() != count {
+                return Err(Malformed("number of codes is not that of rows"));
+            }
+        }
+        let texts = if sizes.texts > 0 {
+            plain::decode_strip(r.bytes(PAGE_RAW_MAX)?, cap(sizes.texts)?, decoder)?
+        } else {
+            TextVec::new()
+        };
+        let hex = r.take(cap(sizes.hex)?)?.to_vec();
+        let packed = r.take(cap(sizes.bits.div_ceil(8))?)?;
+        r.finish()?;
+        let mut bits = Vec::with_capacity(packed.len() + bits::PADDING);
+        bits.extend_from_slice(packed);
+        bits.resize(packed.len() + bits::PADDING, 0);
+        let values = Values { starts, codes, texts, hex, bits };
+        values.check(counts, table)?;
+        Ok(values)
+    }
+
+    /// Checks the codes, and that the texts are of their kind.
+    fn check(&self, counts: &[u16], table: &TemplateTable) -> Result<(), Malformed> {
+        for_each_column(counts, table, |i, slot, count| {
+            let start = self.starts.get(i).map_or(0, |start| *start as usize);
+            match slot {
+                Slot::Codes { count: values, .. } => {
+                    let codes = self.codes.get(start..start + count).unwrap_or(&[]);
+                    let max = codes.iter().copied().max().map_or(0, u16::from);
+                    if max >= values {
+                        Err(Malformed("code past its slot's values"))
+                    } else {
+                        Ok(())
+                    }
+                }
+                Slot::Text { word: true } => {
+                    let words = (start..start + count)
+                        .all(|i| classes_of(self.texts.get(i)) & slot::class::WORD != 0);
+                    if words { Ok(()) } else { Err(Malformed("slot of words with other bytes")) }
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Appends the value of the slot numbered `i` of all, in the row of that rank.
+    #[inline]
+    fn print(&self, slot: Slot, i: usize, rank: u16, table: &TemplateTable, out: &mut Vec<u8>) {
+        let start = self.starts.get(i).copied().unwrap_or(0);
+        let at = start + u32::from(rank) * slot.unit();
+        match slot {
+            Slot::Int { digits, base, width } => {
+                let n = bits::get(&self.bits, u64::from(at), u32::from(width));
+                print_number(base.wrapping_add(n), digits, out);
+            }
+            Slot::Codes { first, .. } => {
+                let code = self.codes.get(at as usize).copied().unwrap_or(0);
+                out.extend_from_slice(table.dictionary().get(first as usize + usize::from(code)));
+            }
+            Slot::Hex { digits, upper } => {
+                let at = at as usize;
+                let packed = self.hex.get(at..at + slot.unit() as usize).unwrap_or(&[]);
+                print_hex(packed, digits, upper, out);
+            }
+            Slot::Text { .. } => out.extend_from_slice(self.texts.get(at as usize)),
+            Slot::Same { .. } => {}
+        }
+    }
+}
+
+/// Calls `each` with the number of each slot of a template that has rows, and their number.
+fn for_each_column(
+    counts: &[u16],
+    table: &TemplateTable,
+    mut each: impl FnMut(usize, Slot, usize) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
+    for (template, count) in counts.iter().enumerate() {
+        if *count == 0 {
+            continue;
+        }
+        let (first, slots) = table.slots(template);
+        for (i, placed) in (first..).zip(slots) {
+            each(i, placed.slot, usize::from(*count))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the values of each slot begin, and how much there is in all.
+fn layout(counts: &[u16], table: &TemplateTable) -> Result<(Vec<u32>, Sizes), Malformed> {
+    let mut starts = vec![0u32; table.all_slots().len()];
+    let mut sizes = Sizes::default();
+    for_each_column(counts, table, |i, slot, count| {
+        if let Some(size) = sizes.of(slot) {
+            if let Some(start) = starts.get_mut(i) {
+                *start = u32::try_from(*size).map_err(|_| Malformed("strip over its cap"))?;
+            }
+            *size += count as u64 * u64::from(slot.unit());
+        }
+        Ok(())
+    })?;
+    let all = [sizes.codes, sizes.texts, sizes.hex, sizes.bits];
+    if all.iter().any(|size| *size > PAGE_RAW_MAX as u64 * 8) {
+        return Err(Malformed("strip over its cap"));
+    }
+    Ok((starts, sizes))
+}

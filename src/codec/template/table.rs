@@ -1,0 +1,190 @@
+//! The templates of a page, as its head holds them.
+
+use super::slot::Slot;
+use super::{ROW_SLOTS_MAX, SHAPES_MAX, SLOT, TEMPLATES_MAX};
+use crate::codec::compress::Compressor;
+use crate::codec::page::Decoder;
+use crate::codec::varint::{Reader, put_bytes, put_varint};
+use crate::codec::{PAGE_RAW_MAX, plain};
+use crate::error::Malformed;
+use crate::record::TextVec;
+
+/// The templates of a page: their texts, and how the values of their slots are stored.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TemplateTable {
+    texts: TextVec,
+    /// For each template, the end of its slots in `slots`.
+    slot_ends: Vec<u32>,
+    slots: Vec<PlacedSlot>,
+    dictionary: TextVec,
+}
+
+/// A slot and its place in the text of its template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlacedSlot {
+    /// Where its byte stands in the text.
+    pub(crate) at: u32,
+    /// How its values are stored.
+    pub(crate) slot: Slot,
+}
+
+/// What an encoder collects for the head of a page.
+#[derive(Debug, Default)]
+pub(super) struct TableBuilder {
+    /// The texts of all templates, one after the other.
+    pub(super) texts: Vec<u8>,
+    /// For each template the length of its text and the descriptions of its slots.
+    pub(super) shapes: Vec<u8>,
+    /// The values of all dictionary slots.
+    pub(super) dictionary: TextVec,
+    /// The number of templates.
+    pub(super) count: usize,
+}
+
+impl TableBuilder {
+    /// Forgets the templates of the page before.
+    pub(super) fn clear(&mut self) {
+        self.texts.clear();
+        self.shapes.clear();
+        self.dictionary.clear();
+        self.count = 0;
+    }
+
+    /// Appends the parameters of the page's head.
+    pub(super) fn finish(&self, zstd: &mut Compressor, out: &mut Vec<u8>) {
+        put_varint(out, self.count as u64);
+        let mut blob = Vec::new();
+        for part in [&self.texts, &self.shapes] {
+            blob.clear();
+            zstd.pack(part, &mut blob);
+            put_bytes(out, &blob);
+        }
+        put_varint(out, self.dictionary.len() as u64);
+        if !self.dictionary.is_empty() {
+            plain::encode_strip(&self.dictionary, (0, self.dictionary.len()), zstd, out);
+        }
+    }
+}
+
+impl TemplateTable {
+    /// Reads the parameters of a head, up to its end.
+    pub(in crate::codec) fn decode(
+        r: &mut Reader<'_>,
+        decoder: &mut Decoder,
+    ) -> Result<TemplateTable, Malformed> {
+        let count = r.len(TEMPLATES_MAX)?;
+        let bytes = decoder.zstd.unpack(r.bytes(PAGE_RAW_MAX)?, PAGE_RAW_MAX)?;
+        let shapes = decoder.zstd.unpack(r.bytes(SHAPES_MAX)?, SHAPES_MAX)?;
+        let values = r.len(PAGE_RAW_MAX)?;
+        let rest = r.take(r.rest().len())?;
+        let dictionary = match values {
+            0 if rest.is_empty() => TextVec::new(),
+            0 => return Err(Malformed("bytes left over")),
+            _ if values > shapes.len().saturating_mul(super::CODES_MAX) => {
+                return Err(Malformed("more values than dictionary slots have"));
+            }
+            _ => plain::decode_strip(rest, values, decoder)?,
+        };
+        let mut table = TemplateTable {
+            texts: TextVec::new(),
+            slot_ends: Vec::with_capacity(count),
+            slots: Vec::new(),
+            dictionary,
+        };
+        let ends = table.read_shapes(&bytes, &shapes, count)?;
+        table.texts = TextVec::from_parts(ends, bytes)?;
+        Ok(table)
+    }
+
+    /// Reads the lengths and slots of all templates; returns where the texts end.
+    fn read_shapes(
+        &mut self,
+        texts: &[u8],
+        shapes: &[u8],
+        count: usize,
+    ) -> Result<Vec<u32>, Malformed> {
+        let mut r = Reader::new(shapes);
+        let mut rest = texts;
+        let mut ends = Vec::with_capacity(count);
+        let (mut end, mut first) = (0u32, 0u32);
+        for _ in 0..count {
+            let len = r.varint32()?;
+            let (text, after) = (rest.split_at_checked(len as usize))
+                .ok_or(Malformed("texts of templates end early"))?;
+            rest = after;
+            end = end.checked_add(len).ok_or(Malformed("texts of 4 GiB"))?;
+            ends.push(end);
+            self.read_slots(text, &mut r, &mut first)?;
+        }
+        r.finish()?;
+        if !rest.is_empty() || first as usize != self.dictionary.len() {
+            return Err(Malformed("templates do not use up their texts and values"));
+        }
+        Ok(ends)
+    }
+
+    fn read_slots(
+        &mut self,
+        text: &[u8],
+        r: &mut Reader<'_>,
+        first: &mut u32,
+    ) -> Result<(), Malformed> {
+        let start = self.slots.len();
+        for at in memchr::memchr_iter(SLOT, text) {
+            let slot = Slot::decode(r, *first)?;
+            match slot {
+                Slot::Codes { count, .. } => *first += u32::from(count),
+                Slot::Same { of } => match self.slots.get(start + usize::from(of)) {
+                    Some(PlacedSlot { slot: Slot::Same { .. }, .. }) | None => {
+                        return Err(Malformed("slot that repeats none before it"));
+                    }
+                    Some(_) => {}
+                },
+                _ => {}
+            }
+            let at = u32::try_from(at).map_err(|_| Malformed("texts of 4 GiB"))?;
+            self.slots.push(PlacedSlot { at, slot });
+        }
+        if self.slots.len() - start > ROW_SLOTS_MAX {
+            return Err(Malformed("template with too many slots"));
+        }
+        self.slot_ends.push(u32::try_from(self.slots.len()).unwrap_or(u32::MAX));
+        Ok(())
+    }
+
+    /// The number of templates.
+    pub(crate) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// The texts of all templates, in which [`SLOT`] stands for a slot.
+    pub(crate) fn texts(&self) -> &TextVec {
+        &self.texts
+    }
+
+    /// The slots of all templates, one after the other.
+    pub(super) fn all_slots(&self) -> &[PlacedSlot] {
+        &self.slots
+    }
+
+    /// The slots of a template, and the number of the first one among all.
+    #[inline]
+    pub(crate) fn slots(&self, template: usize) -> (usize, &[PlacedSlot]) {
+        let end_of = |t: usize| self.slot_ends.get(t).map_or(0, |end| *end as usize);
+        let start = template.checked_sub(1).map_or(0, end_of);
+        (start, self.slots.get(start..end_of(template)).unwrap_or(&[]))
+    }
+
+    /// The values of all dictionary slots.
+    pub(crate) fn dictionary(&self) -> &TextVec {
+        &self.dictionary
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.texts.heap_bytes()
+            + self.dictionary.heap_bytes()
+            + self.slot_ends.capacity() * size_of::<u32>()
+            + self.slots.capacity() * size_of::<PlacedSlot>()
+    }
+}
