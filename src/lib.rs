@@ -6,6 +6,8 @@
 
 mod codec;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod index;
 mod ingest;
 mod io;

@@ -18,6 +18,12 @@ mod tests;
 mod writer;
 
 pub(crate) use commit::Commit;
+#[cfg(feature = "fuzzing")]
+pub(crate) use record::decode;
 pub(crate) use record::encode;
 pub(crate) use replay::{Replayed, replay, segment_lengths};
+#[cfg(feature = "fuzzing")]
+pub(crate) use segment::{
+    Kind, RecordHeader, SegmentHeader, encode_record, parse_segment_name, segment_path,
+};
 pub(crate) use writer::{Journal, Mark, Sealed};

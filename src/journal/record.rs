@@ -65,9 +65,14 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<RowBatch, Malformed> {
     let names = r.count(1)?;
     let mut ids = Vec::with_capacity(names);
     for _ in 0..names {
-        ids.push(builder.name_id(r.text()?));
+        let name = r.text()?;
+        if matches!(name, "_time" | "_stream" | "_stream_id") {
+            return Err(Malformed("a field of a name that rows do not hold"));
+        }
+        ids.push((builder.name_id(name), name));
     }
     let streams = r.count(1)?;
+    let mut keys = Vec::with_capacity(streams);
     for _ in 0..streams {
         let labels = r.count(2)?;
         let mut pairs = Vec::with_capacity(labels);
@@ -75,7 +80,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<RowBatch, Malformed> {
             let name = r.text()?.to_owned();
             pairs.push((name, r.bytes()?.to_vec()));
         }
-        builder.add_stream(Arc::new(StreamKey::new(pairs)));
+        let key = Arc::new(StreamKey::new(pairs));
+        builder.add_stream(Arc::clone(&key));
+        keys.push(key);
     }
     let rows = r.count(4)?;
     let mut last: Vec<Vec<(NameId, &[u8])>> = vec![Vec::new(); streams];
@@ -83,9 +90,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<RowBatch, Malformed> {
     for _ in 0..rows {
         let stream = r.number()?;
         time = time.wrapping_add(unzigzag(r.number()?));
-        let slot = usize::try_from(stream).ok().and_then(|s| last.get_mut(s));
-        let fields = slot.ok_or(Malformed("a row names a stream that is not there"))?;
-        read_fields(&mut r, &ids, fields)?;
+        let slot = usize::try_from(stream).ok().and_then(|s| last.get_mut(s).zip(keys.get(s)));
+        let (fields, key) = slot.ok_or(Malformed("a row names a stream that is not there"))?;
+        read_fields(&mut r, &ids, key, fields)?;
         for &(name, value) in fields.iter() {
             builder.push_field(name, value);
         }
@@ -98,7 +105,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<RowBatch, Malformed> {
 /// Replaces `fields`, the stream's row before, by the fields of the next row.
 fn read_fields<'a>(
     r: &mut Reader<'a>,
-    ids: &[NameId],
+    ids: &[(NameId, &str)],
+    key: &StreamKey,
     fields: &mut Vec<(NameId, &'a [u8])>,
 ) -> Result<(), Malformed> {
     let fresh = match r.number()? {
@@ -110,7 +118,16 @@ fn read_fields<'a>(
         fields.clear();
         for _ in 0..r.count(1)? {
             let id = usize::try_from(r.number()?).ok().and_then(|i| ids.get(i));
-            fields.push((*id.ok_or(Malformed("a row names a field that is not there"))?, &[]));
+            let (id, name) = *id.ok_or(Malformed("a row names a field that is not there"))?;
+            if !key.get(name).is_empty() {
+                return Err(Malformed("a row repeats a label of its stream"));
+            }
+            fields.push((id, &[]));
+        }
+        let mut names: Vec<NameId> = fields.iter().map(|field| field.0).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair.first() == pair.last()) {
+            return Err(Malformed("a row has a field twice"));
         }
     }
     let same = r.take(fields.len().div_ceil(8))?;
@@ -286,6 +303,29 @@ mod tests {
         let mut bytes = Vec::new();
         encode(&build(&rows), &mut bytes);
         assert!(bytes.len() < 100 * 6 + 400, "{} bytes", bytes.len());
+    }
+
+    #[test]
+    fn rows_that_break_the_rules_of_rows_are_refused() {
+        // Names, streams of (name, value), one row of stream 0: its field numbers.
+        let record = |names: &[&str], label: &str, fields: &[u64]| {
+            let mut out = Vec::new();
+            put(&mut out, names.len() as u64);
+            names.iter().for_each(|name| put_bytes(&mut out, name.as_bytes()));
+            [1, 1].iter().for_each(|n| put(&mut out, *n));
+            put_bytes(&mut out, label.as_bytes());
+            put_bytes(&mut out, b"value");
+            [1, 0, 0, 1, fields.len() as u64].iter().for_each(|n| put(&mut out, *n));
+            fields.iter().for_each(|n| put(&mut out, *n));
+            out.push(0);
+            fields.iter().for_each(|_| put_bytes(&mut out, b"x"));
+            out
+        };
+        assert!(decode(&record(&["a", "b"], "app", &[0, 1])).is_ok());
+        assert!(decode(&record(&["a", "b"], "app", &[1, 1])).is_err(), "a field twice");
+        assert!(decode(&record(&["a", "a"], "app", &[0, 1])).is_err(), "a name twice");
+        assert!(decode(&record(&["a", "app"], "app", &[0, 1])).is_err(), "a label");
+        assert!(decode(&record(&["_time"], "app", &[0])).is_err(), "the time");
     }
 
     #[test]

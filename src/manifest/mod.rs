@@ -25,6 +25,8 @@
 mod edit;
 mod files;
 mod follow;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzz;
 mod load;
 mod log;
 mod names;

@@ -325,6 +325,18 @@ impl IndexBuilder {
         out: &mut Out<'_>,
         zstd: &mut Compressor,
     ) -> crate::Result<Option<MetaEntry>> {
+        let Some(mut entry) = self.entry(out)? else { return Ok(None) };
+        let raw = self.encode(&entry);
+        let mut packed = Vec::new();
+        zstd.pack(&raw, &mut packed);
+        entry.at = out.unit(&packed)?;
+        self.drafts.clear();
+        (self.raw, self.filters) = (0, 0);
+        Ok(Some(entry))
+    }
+
+    /// Writes the filter group; the entry does not know yet where its index block is.
+    pub(super) fn entry(&mut self, out: &mut Out<'_>) -> crate::Result<Option<MetaEntry>> {
         let Some(first) = self.drafts.first() else { return Ok(None) };
         let mut entry = MetaEntry {
             first_block: first.head.block,
@@ -343,12 +355,6 @@ impl IndexBuilder {
         let last = heads.map(|h| h.first_stream + h.streams).max().unwrap_or(0);
         entry.streams = last - entry.first_stream;
         self.write_filters(out)?;
-        let raw = self.encode(&entry);
-        let mut packed = Vec::new();
-        zstd.pack(&raw, &mut packed);
-        entry.at = out.unit(&packed)?;
-        self.drafts.clear();
-        (self.raw, self.filters) = (0, 0);
         Ok(Some(entry))
     }
 
@@ -369,7 +375,8 @@ impl IndexBuilder {
         Ok(())
     }
 
-    fn encode(&self, entry: &MetaEntry) -> Vec<u8> {
+    /// The unpacked index block of what was collected.
+    pub(super) fn encode(&self, entry: &MetaEntry) -> Vec<u8> {
         let (mut lens, mut headers) = (Vec::new(), Vec::new());
         for draft in &self.drafts {
             let start = headers.len();

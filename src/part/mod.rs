@@ -27,6 +27,8 @@ mod layout;
 mod names;
 mod order;
 mod reader;
+#[cfg(any(test, feature = "fuzzing"))]
+mod remake;
 mod rows;
 mod runs;
 mod sink;
@@ -49,6 +51,8 @@ pub(crate) use inspect::{ColumnBytes, PartInspection, inspect_part};
 pub(crate) use layout::Extent;
 pub(crate) use names::Names;
 pub(crate) use reader::{ChunkRef, Expected, PartReader};
+#[cfg(feature = "fuzzing")]
+pub(crate) use remake::{Unit, remake};
 pub(crate) use rows::RowCursor;
 pub(crate) use runs::Runs;
 pub(crate) use sink::{ByteSink, FileSink};

@@ -1,0 +1,3 @@
+#![no_main]
+
+loglith_fuzz::target!("time");
