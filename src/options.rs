@@ -133,6 +133,7 @@ pub struct QueryOptions {
     pub(crate) deadline: Option<Duration>,
     pub(crate) prune: bool,
     pub(crate) optimise: bool,
+    pub(crate) skip_damaged: bool,
 }
 
 impl Default for QueryOptions {
@@ -144,6 +145,7 @@ impl Default for QueryOptions {
             deadline: None,
             prune: true,
             optimise: true,
+            skip_damaged: false,
         }
     }
 }
@@ -196,6 +198,19 @@ impl QueryOptions {
     /// never changes an answer; it exists to prove that.
     pub fn optimise(mut self, optimise: bool) -> QueryOptions {
         self.optimise = optimise;
+        self
+    }
+
+    /// Whether to answer from what can be read where the store is damaged, instead of failing with
+    /// [`Error::Corrupted`](crate::Error::Corrupted). The smallest unit that cannot be read is
+    /// left out: a strip of at most 2,048 rows, a block, a part. Damage of what only speeds the
+    /// query up costs no rows. Default: false.
+    ///
+    /// [`QueryStats::damaged_places`](crate::QueryStats::damaged_places) says whether anything
+    /// was skipped, [`QueryStats::rows_missing`](crate::QueryStats::rows_missing) how many rows
+    /// that may be, and [`Rows::damage`](crate::Rows::damage) where.
+    pub fn skip_damaged(mut self, skip: bool) -> QueryOptions {
+        self.skip_damaged = skip;
         self
     }
 

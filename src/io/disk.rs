@@ -60,6 +60,9 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// process lives.
     fn lock(&self, path: &Path) -> Result<Box<dyn LockGuard>>;
 
+    /// Whether another holds the lock of [`lock`](Disk::lock). Writes nothing.
+    fn is_locked(&self, path: &Path) -> Result<bool>;
+
     /// Bytes free for writing on the file system of `path`; `u64::MAX` where unknown.
     fn free_space(&self, path: &Path) -> Result<u64>;
 }

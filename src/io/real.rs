@@ -5,11 +5,16 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::disk::{DirEntry, Disk, FileSync, FileWriter, LockGuard, ReadAt, parent_dir};
+use super::disk::{
+    DirEntry, Disk, FileSync, FileWriter, LockGuard, ReadAt, is_not_found, parent_dir,
+};
 use crate::{Error, Result};
 
 /// Longest text read from a lock file to name its holder.
 const MAX_HOLDER_BYTES: u64 = 64;
+/// How often a lock that is held is tried again, and how long each try waits.
+const LOCK_TRIES: u32 = 3;
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// Files through `std::fs`; paths are passed to the system as they are.
 #[derive(Debug, Clone, Copy, Default)]
@@ -117,7 +122,16 @@ impl Disk for RealDisk {
         let mut open = OpenOptions::new();
         open.read(true).write(true).create(true).truncate(false);
         let mut file = named("open", path, open.open(path))?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        for _ in 0..LOCK_TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            // Somebody may only be asking whether it is locked.
+            std::thread::sleep(LOCK_PAUSE);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let holder = read_holder(&mut file);
@@ -129,6 +143,18 @@ impl Disk for RealDisk {
         let written = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
         named("lock", path, written)?;
         Ok(Box::new(RealLock { _file: file }))
+    }
+
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        let file = match named("open", path, File::open(path)) {
+            Err(e) if is_not_found(&e) => return Ok(false),
+            file => file?,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(e)) => Err(Error::io("lock", path, e)),
+        }
     }
 
     #[cfg(unix)]

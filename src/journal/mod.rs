@@ -21,7 +21,8 @@ pub(crate) use commit::Commit;
 #[cfg(feature = "fuzzing")]
 pub(crate) use record::decode;
 pub(crate) use record::encode;
-pub(crate) use replay::{Replayed, replay, segment_lengths};
+pub(crate) use replay::{Gap, Replayed, replay, segment_lengths};
+pub(crate) use segment::is_segment;
 #[cfg(feature = "fuzzing")]
 pub(crate) use segment::{
     Kind, RecordHeader, SegmentHeader, encode_record, parse_segment_name, segment_path,

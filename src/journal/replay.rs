@@ -1,5 +1,6 @@
 //! Reading the journal back after a restart, or beside the writer.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use crate::error::{Corruption, Error, Result};
@@ -28,6 +29,52 @@ pub(crate) struct Replayed {
     pub(crate) closed: bool,
     /// Places that are damaged rather than torn; the batches behind them were read.
     pub(crate) damage: Vec<Corruption>,
+    /// Those of them that took records, in the order of the journal.
+    pub(crate) gaps: Vec<Gap>,
+    /// The sequence of the last row so far.
+    last_sequence: u64,
+}
+
+/// A place where records were.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// Where, and what is wrong.
+    pub(crate) place: Corruption,
+    /// The sequence of the last row before it; 0 if there is none.
+    pub(crate) after: u64,
+    /// The sequence of the first row behind it.
+    pub(crate) before: Option<u64>,
+    /// Whether its bytes were known to be durable. A loss of power may take others, which breaks
+    /// no promise.
+    pub(crate) promised: bool,
+}
+
+impl Gap {
+    /// Whether every row that can have been in it is also in a part, if those up to
+    /// `flushed_through` are.
+    pub(crate) fn is_needless(&self, flushed_through: u64) -> bool {
+        self.before.is_some_and(|before| before <= flushed_through.saturating_add(1))
+    }
+
+    /// At most so many rows were in it; 0 if that is unknown.
+    pub(crate) fn rows(&self) -> u64 {
+        let before = self.before.filter(|_| self.after > 0);
+        before.map_or(0, |before| before.saturating_sub(self.after).saturating_sub(1))
+    }
+}
+
+impl Replayed {
+    fn gap(&mut self, gap: Gap) {
+        self.damage.push(gap.place.clone());
+        self.gaps.push(gap);
+    }
+
+    /// A good record of rows.
+    fn record(&mut self, first: u64, last: u64) {
+        let open = self.gaps.iter_mut().filter(|gap| gap.before.is_none());
+        open.for_each(|gap| gap.before = Some(first));
+        self.last_sequence = last;
+    }
 }
 
 /// Gives every batch of the journal in `root`, in sequence order, to `apply`.
@@ -50,26 +97,30 @@ pub(crate) fn replay(
     numbers.sort_unstable();
     let mut out = Replayed::default();
     let mut loaded = Vec::new();
+    let mut missing = HashSet::new();
     for (i, &segment) in numbers.iter().enumerate() {
         let before = i.checked_sub(1).and_then(|i| numbers.get(i));
         if before.is_some_and(|n| n + 1 != segment) {
-            out.damage.push(Corruption {
-                path: segment_path(root, segment - 1),
-                offset: 0,
-                what: "the journal segment is missing".to_owned(),
-            });
+            missing.insert(segment);
         }
         let path = segment_path(root, segment);
         let file = disk.open_read(&path)?;
         loaded.push((segment, path, file));
     }
     for (i, (segment, path, file)) in loaded.iter().enumerate() {
+        if missing.contains(segment) {
+            let path = segment_path(root, segment - 1);
+            let what = "the journal segment is missing".to_owned();
+            let place = Corruption { path, offset: 0, what };
+            let after = out.last_sequence;
+            out.gap(Gap { place, after, before: None, promised: true });
+        }
         let bytes = read_all(file.as_ref(), path)?;
         let next = loaded.get(i + 1).and_then(|(n, _, f)| valid_len_in(*n, f.as_ref(), *segment));
         let last = i + 1 == loaded.len();
         let header = check_header(&bytes, store_id, *segment);
         let bad_header = header.is_err();
-        if let Err(what) = header {
+        if let Err(BadHeader(what, foreign)) = header {
             // A header is synced before the first record, so a bad one with nothing behind it
             // was cut short by a crash; the next segment then says that nothing here is valid.
             let torn = last && bytes.len() <= HEADER_LEN;
@@ -84,6 +135,12 @@ pub(crate) fn replay(
                 continue;
             }
             out.damage.push(Corruption { path: path.clone(), offset: 0, what: what.to_owned() });
+            if foreign {
+                // Its rows are none of this store's.
+                let segment = *segment;
+                out.segments.push(Sealed { segment, len: 0, last_sequence: 0, damaged: true });
+                continue;
+            }
         }
         let mut scan = SegmentScan { segment: *segment, path, bytes: &bytes, out: &mut out };
         let mut sealed = scan.run(next, apply)?;
@@ -107,26 +164,33 @@ fn read_all(file: &dyn ReadAt, path: &Path) -> Result<Vec<u8>> {
     read_vec_at(file, 0, len).map_err(|e| Error::io("read", path, e))
 }
 
-fn check_header(
-    bytes: &[u8],
-    store_id: u128,
-    segment: u64,
-) -> std::result::Result<(), &'static str> {
-    let header = SegmentHeader::decode(bytes).map_err(|m| m.0)?;
+fn check_header(bytes: &[u8], store_id: u128, segment: u64) -> std::result::Result<(), BadHeader> {
+    let header = SegmentHeader::decode(bytes).map_err(|m| BadHeader(m.0, false))?;
     if header.store_id != store_id {
-        return Err("the segment belongs to another store");
+        return Err(BadHeader("the segment belongs to another store", true));
     }
     if header.segment != segment {
-        return Err("the segment's number differs from its name");
+        return Err(BadHeader("the segment's number differs from its name", true));
     }
     Ok(())
 }
+
+/// What is wrong with a header, and whether it is sound and another file's.
+struct BadHeader(&'static str, bool);
 
 /// What the header of the next segment says about the valid length of `segment`.
 fn valid_len_in(next: u64, file: &dyn ReadAt, segment: u64) -> Option<u64> {
     let bytes = read_vec_at(file, 0, HEADER_LEN as u64).ok()?;
     let header = SegmentHeader::decode(&bytes).ok()?;
     (header.segment == next && next == segment + 1).then_some(header.previous_len)
+}
+
+/// Bytes that are no record, and the sequences around them.
+struct Bad {
+    from: usize,
+    to: usize,
+    after: u64,
+    before: Option<u64>,
 }
 
 struct SegmentScan<'a> {
@@ -145,19 +209,16 @@ impl SegmentScan<'_> {
         let before = self.out.damage.len();
         let known = valid_len.and_then(|n| usize::try_from(n).ok());
         let end = known.unwrap_or(self.bytes.len()).min(self.bytes.len());
-        if known.is_some_and(|n| n > self.bytes.len()) {
-            self.damaged(self.bytes.len(), "the segment is shorter than it was");
-        }
         let mut at = HEADER_LEN;
         let mut last_sequence = 0;
         let mut synced = 0u32;
-        let mut bad: Vec<(usize, usize)> = Vec::new();
+        let mut bad: Vec<Bad> = Vec::new();
         self.out.closed = false;
         while at < end {
             let rest = self.bytes.get(at..end).unwrap_or(&[]);
             let Some((record, len)) = decode_record(rest, self.segment, at as u64) else {
                 let next = self.next_record(at + 1, end).unwrap_or(end);
-                bad.push((at, next));
+                bad.push(Bad { from: at, to: next, after: self.out.last_sequence, before: None });
                 at = next;
                 continue;
             };
@@ -165,24 +226,35 @@ impl SegmentScan<'_> {
             synced = synced.max(header.synced);
             self.out.closed = header.kind == Kind::Close;
             if header.kind == Kind::Batch {
-                last_sequence = header.sequence + u64::from(header.rows.max(1)) - 1;
+                last_sequence = header.sequence.saturating_add(u64::from(header.rows.max(1)) - 1);
+                bad.iter_mut().for_each(|b| b.before = b.before.or(Some(header.sequence)));
+                self.out.record(header.sequence, last_sequence);
                 self.apply_batch(at, header, record.payload, apply)?;
             }
             at += len;
         }
         // A tail that a crash cut short is not valid for a segment that continues here.
-        let valid_end = bad.last().filter(|(_, to)| *to == end).map_or(at, |(from, _)| *from);
-        for (from, to) in bad {
+        let valid_end = bad.last().filter(|b| b.to == end).map_or(at, |b| b.from);
+        for Bad { from, to, after, before } in bad {
+            let promised = from < synced as usize || self.out.closed;
             // A write that was under way when the machine stopped is the last of its segment, and
             // nothing known to be durable comes behind it.
             let torn = to == end && known.is_none() && !self.out.closed && from >= synced as usize;
             if torn {
                 self.out.torn_bytes += (to - from) as u64;
-            } else if to == end {
-                self.damaged(from, "a record is damaged");
-            } else {
-                self.damaged(from, "a record is damaged, and records follow it");
+                continue;
             }
+            let what = match to == end {
+                true => "a record is damaged",
+                false => "a record is damaged, and records follow it",
+            };
+            let place = self.place(from, what);
+            self.out.gap(Gap { place, after, before, promised });
+        }
+        if known.is_some_and(|n| n > self.bytes.len()) {
+            let place = self.place(self.bytes.len(), "the segment is shorter than it was");
+            let after = self.out.last_sequence;
+            self.out.gap(Gap { place, after, before: None, promised: true });
         }
         let damaged = self.out.damage.len() > before;
         Ok(Sealed { segment: self.segment, len: valid_end as u64, last_sequence, damaged })
@@ -195,15 +267,22 @@ impl SegmentScan<'_> {
         payload: &[u8],
         apply: &mut dyn FnMut(u64, RowBatch) -> Result<()>,
     ) -> Result<()> {
-        match decode(payload) {
+        let what = match decode(payload) {
             Ok(batch) if batch.len() as u64 == u64::from(header.rows) => {
                 self.out.batches += 1;
                 self.out.rows += u64::from(header.rows);
-                apply(header.sequence, batch)?;
+                return apply(header.sequence, batch);
             }
-            Ok(_) => self.damaged(at, "a record holds another number of rows"),
-            Err(m) => self.damaged(at, m.0),
-        }
+            Ok(_) => "a record holds another number of rows",
+            Err(m) => m.0,
+        };
+        let gap = Gap {
+            place: self.place(at, what),
+            after: header.sequence.saturating_sub(1),
+            before: Some(header.sequence.saturating_add(u64::from(header.rows))),
+            promised: true,
+        };
+        self.out.gap(gap);
         Ok(())
     }
 
@@ -216,11 +295,8 @@ impl SegmentScan<'_> {
         })
     }
 
-    fn damaged(&mut self, at: usize, what: &str) {
-        self.out.damage.push(Corruption {
-            path: self.path.to_path_buf(),
-            offset: at as u64,
-            what: what.to_owned(),
-        });
+    fn place(&self, at: usize, what: &str) -> Corruption {
+        let (path, what) = (self.path.to_path_buf(), what.to_owned());
+        Corruption { path, offset: at as u64, what }
     }
 }

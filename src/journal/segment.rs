@@ -179,6 +179,11 @@ pub(crate) fn segment_path(root: &Path, segment: u64) -> PathBuf {
     root.join(format!("JOURNAL-{segment:016x}"))
 }
 
+/// Whether a file of this name is a segment.
+pub(crate) fn is_segment(name: &str) -> bool {
+    parse_segment_name(name).is_some()
+}
+
 /// The number in a segment's file name.
 pub(crate) fn parse_segment_name(name: &str) -> Option<u64> {
     let hex = name.strip_prefix("JOURNAL-").filter(|hex| hex.len() == 16)?;

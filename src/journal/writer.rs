@@ -308,6 +308,10 @@ impl Journal {
     }
 
     fn begin_segment(&mut self) -> Result<Current> {
+        if !self.inherited.is_empty() {
+            // The new header promises the length of the segment before.
+            self.sync()?;
+        }
         let segment = self.next_segment;
         let path = segment_path(&self.root, segment);
         let mut file = self.disk.create(&path)?;

@@ -8,6 +8,8 @@ use crate::error::Malformed;
 use crate::io::checksum_seeded;
 use crate::record::Timestamp;
 
+use super::names::MANIFEST_PREFIX;
+
 /// What tells the files of one store from those of another: 128 random bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct StoreId(pub(crate) [u8; 16]);
@@ -166,6 +168,15 @@ pub(crate) struct DamageMark {
     pub(crate) min_time: Timestamp,
     /// The latest `_time` these rows can have.
     pub(crate) max_time: Timestamp,
+}
+
+impl DamageMark {
+    /// Whether rows are lost that no part or hole stands for: queries over their times fail until
+    /// the loss is accepted. A damaged manifest loses none by itself, since recovery looks for
+    /// all parts.
+    pub(crate) fn loses_rows(&self) -> bool {
+        self.part_id == 0 && !self.file.starts_with(MANIFEST_PREFIX)
+    }
 }
 
 /// A delete that is not yet applied to all parts.

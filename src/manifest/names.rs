@@ -11,7 +11,8 @@ pub(crate) const LOCK_FILE: &str = "LOCK";
 pub(crate) const QUARANTINE_DIR: &str = "quarantine";
 /// The end of the name of a part file.
 pub(crate) const PART_SUFFIX: &str = ".part";
-const MANIFEST_PREFIX: &str = "MANIFEST-";
+/// The beginning of the name of a manifest file.
+pub(super) const MANIFEST_PREFIX: &str = "MANIFEST-";
 
 /// What a name in the root of a store, or in the directory of a day, stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,7 +37,7 @@ impl PartSource {
 
     /// The length in bytes.
     pub(crate) fn len(&self) -> Result<u64> {
-        self.file.len().map_err(|e| Error::io("read", &self.path, e))
+        self.file.len().map_err(|e| self.failed(e))
     }
 
     /// Reads a range of the file.
@@ -57,8 +57,16 @@ impl PartSource {
             std::io::ErrorKind::UnexpectedEof => {
                 self.corrupted(offset, "the file ends before what it refers to")
             }
-            _ => Error::io("read", &self.path, e),
+            _ => self.failed(e),
         })
+    }
+
+    /// A part is removed after its last reader only, so a missing file is damage.
+    fn failed(&self, e: std::io::Error) -> Error {
+        match e.kind() {
+            std::io::ErrorKind::NotFound => self.corrupted(0, "the file is missing"),
+            _ => Error::io("read", &self.path, e),
+        }
     }
 
     /// Reads a unit and verifies its checksum; `what` names it in the error.

@@ -13,7 +13,7 @@ mod handle;
 mod snapshot;
 mod version;
 
-pub(crate) use crate::manifest::{Hole, PartEntry};
+pub(crate) use crate::manifest::{DamageMark, Hole, PartEntry};
 pub(crate) use handle::{PartHandle, part_entry};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use version::Version;

@@ -3,24 +3,27 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::{Hole, PartHandle};
+use super::{DamageMark, Hole, PartHandle};
 
 /// Immutable; shared by the store and by every snapshot taken while it was current.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Version {
     days: BTreeMap<i32, Vec<Arc<PartHandle>>>,
     holes: Vec<Hole>,
+    /// Files that took rows with them.
+    lost_files: Vec<DamageMark>,
     /// Number and bytes of the memory parts: every append asks for them.
     memory: (usize, u64),
 }
 
 impl Version {
-    /// The version of `parts` and `holes`.
+    /// The version of `parts`, `holes` and files that took rows with them.
     pub(crate) fn new(
         parts: impl IntoIterator<Item = Arc<PartHandle>>,
         holes: Vec<Hole>,
+        lost_files: Vec<DamageMark>,
     ) -> Version {
-        Version { holes, ..Version::default() }.replace(&[], parts)
+        Version { holes, lost_files, ..Version::default() }.replace(&[], parts)
     }
 
     /// This version without the parts of `remove` and with those of `add`.
@@ -52,7 +55,8 @@ impl Version {
         days.retain(|_, parts| !parts.is_empty());
         let parts = days.values().flatten().filter(|p: &&Arc<PartHandle>| p.is_memory());
         let memory = parts.fold((0, 0), |(n, bytes), p| (n + 1, bytes + p.info().length));
-        Version { days, holes: self.holes.clone(), memory }
+        let (holes, lost_files) = (self.holes.clone(), self.lost_files.clone());
+        Version { days, holes, lost_files, memory }
     }
 
     /// The days and their parts, both ascending.
@@ -68,6 +72,11 @@ impl Version {
     /// What is known to be lost.
     pub(crate) fn holes(&self) -> &[Hole] {
         &self.holes
+    }
+
+    /// Files that took rows with them.
+    pub(crate) fn lost_files(&self) -> &[DamageMark] {
+        &self.lost_files
     }
 
     /// The number of memory parts and their bytes.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::damage::DamageLog;
 use crate::part::ReadStats;
 
 /// Counted while a query runs; shared by its workers.
@@ -30,6 +31,8 @@ pub(crate) struct ScanCounters {
     pub(crate) rows_matched: AtomicU64,
     /// Reads of parts.
     pub(crate) reads: ReadStats,
+    /// Damage that was met.
+    pub(crate) damage: DamageLog,
 }
 
 /// How much of the store a query looked at.
@@ -66,12 +69,25 @@ pub struct QueryStats {
     pub bytes_read: u64,
     /// Bytes of decoded values.
     pub bytes_decoded: u64,
+    /// Damaged places that were skipped; only with
+    /// [`QueryOptions::skip_damaged`](crate::QueryOptions::skip_damaged).
+    pub damaged_places: u64,
+    /// Rows that could not be read because of them, or lie in parts that are lost: at most so
+    /// many rows are missing from the answer, or from what it was computed from. 0 also if the
+    /// number is not known, so look at `damaged_places`.
+    pub rows_missing: u64,
 }
 
 impl ScanCounters {
+    /// Nothing counted; says whether damage is skipped.
+    pub(crate) fn new(skip_damaged: bool) -> ScanCounters {
+        ScanCounters { damage: DamageLog::new(skip_damaged), ..ScanCounters::default() }
+    }
+
     /// The counts so far; the numbers of all blocks and strips are left at 0.
     pub(crate) fn snapshot(&self) -> QueryStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (damaged_places, rows_missing) = self.damage.counts();
         QueryStats {
             parts_total: get(&self.parts),
             parts_read: get(&self.parts_read),
@@ -88,6 +104,8 @@ impl ScanCounters {
             filter_bytes: get(&self.reads.filter_bytes),
             bytes_read: get(&self.reads.read_bytes),
             bytes_decoded: get(&self.reads.decoded_bytes),
+            damaged_places,
+            rows_missing,
         }
     }
 }
@@ -108,6 +126,11 @@ impl fmt::Display for QueryStats {
             f,
             "bytes         {} read, {} of them filters, {} decoded",
             self.bytes_read, self.filter_bytes, self.bytes_decoded
-        )
+        )?;
+        if self.damaged_places > 0 {
+            let (places, rows) = (self.damaged_places, self.rows_missing);
+            write!(f, "\ndamage        {places} places, {rows} rows possibly missing")?;
+        }
+        Ok(())
     }
 }

@@ -28,7 +28,7 @@ use super::scan::{
     visit_stream,
 };
 use crate::codec::STRIP_ROWS;
-use crate::error::{Error, QueryError, Result};
+use crate::error::{Corruption, Error, QueryError, Result};
 use crate::options::QueryOptions;
 use crate::part::{PartReader, ReadContext, ReadStats};
 use crate::record::{Timestamp, Zone};
@@ -69,7 +69,7 @@ pub(crate) fn execute_parts(
         now: options.now.unwrap_or(now),
         zone: Zone::UTC,
         cancelled: Arc::new(AtomicBool::new(false)),
-        counters: ScanCounters::default(),
+        counters: ScanCounters::new(options.skip_damaged),
         totals: QueryCounters::default(),
     })
 }
@@ -105,6 +105,11 @@ impl Execution {
         ] {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+    }
+
+    /// Damaged places that the query has skipped so far.
+    pub(crate) fn damage(&self) -> Vec<Corruption> {
+        self.counters.damage.skipped().0
     }
 
     /// Set to end the query.
@@ -181,6 +186,8 @@ struct Storage<'q> {
     parts: &'q dyn PartSet,
     counters: &'q ScanCounters,
     texts: Mutex<StreamTextCache>,
+    /// A stream whose text could not be read, so that the order of rows is in doubt.
+    unread: Mutex<Option<Error>>,
 }
 
 impl StreamTexts for Storage<'_> {
@@ -191,8 +198,13 @@ impl StreamTexts for Storage<'_> {
         let cx = self.parts.read_context(&self.counters.reads);
         let reader = self.parts.reader(part as usize);
         let text = reader.and_then(|reader| reader.stream_text(&cx, stream));
-        // A stream that cannot be read fails the query where its rows are read.
-        let text: Arc<[u8]> = text.map_or_else(|_| Arc::from(&b""[..]), Arc::from);
+        let text: Arc<[u8]> = match text {
+            Ok(text) => Arc::from(text),
+            Err(e) => {
+                self.unread.lock().get_or_insert(e);
+                Arc::from(&b""[..])
+            }
+        };
         let mut texts = self.texts.lock();
         if texts.len() >= KEPT_TEXTS {
             texts.clear();
@@ -232,6 +244,7 @@ impl Level<'_> {
             parts: &*execution.parts,
             counters: &execution.counters,
             texts: Mutex::default(),
+            unread: Mutex::default(),
         };
         let mut ctx = ExecContext {
             now: execution.now,
@@ -249,7 +262,9 @@ impl Level<'_> {
         let times = TimeContext::new(&ctx, plan.time_offset);
         ctx.time_range = plan::closed_range(&query.filter, &times);
         let filter = CompiledFilter::compile_at(&plan.filter, &ctx, plan.time_offset)?;
-        execution.parts.check(filter.time_range())?;
+        for lost in execution.parts.lost(filter.time_range()) {
+            execution.counters.damage.skip(Error::Corrupted(lost.damage), Some(lost.unit))?;
+        }
         let stages: Result<Vec<Stage>> =
             plan.pipes.iter().map(|(pipe, needed)| compile_pipe(pipe, needed, &ctx)).collect();
         let run = Run {
@@ -264,7 +279,11 @@ impl Level<'_> {
             bound: plan.bound.map(|(direction, limit)| TimeBound::new(direction, limit)),
             names_only: plan.names_only && execution.options.prune,
         };
-        run.run(stages?, out)
+        run.run(stages?, out)?;
+        match storage.unread.lock().take() {
+            Some(e) => execution.counters.damage.skip(e, None),
+            None => Ok(()),
+        }
     }
 }
 
@@ -367,7 +386,11 @@ impl Run<'_> {
             return Ok(None);
         }
         let (parts, counters) = (&*self.execution.parts, &self.execution.counters);
-        names_from_headers(parts, self.filter.range, &counters.reads)
+        match names_from_headers(parts, self.filter.range, &counters.reads) {
+            // The scan says what can be read all the same.
+            Err(e) => counters.damage.skip(e, None).map(|()| None),
+            counted => counted,
+        }
     }
 
     fn feed(

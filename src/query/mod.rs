@@ -24,6 +24,7 @@ mod builder;
 mod column;
 mod context;
 mod counters;
+mod damage;
 mod exec;
 #[cfg(test)]
 mod exec_tests;
@@ -60,7 +61,7 @@ pub(crate) use explain::explain;
 pub(crate) use parser::parse_query;
 pub use regex::Regex;
 pub use rows::{CancelHandle, Row, Rows, write_json};
-pub(crate) use scan::{PartBounds, PartSet};
+pub(crate) use scan::{Lost, PartBounds, PartSet};
 
 #[cfg(test)]
 mod naive;

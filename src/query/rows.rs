@@ -13,7 +13,7 @@ use super::context::Flow;
 use super::counters::QueryStats;
 use super::exec::Execution;
 use super::json;
-use crate::error::{Error, Result};
+use crate::error::{Corruption, Error, Result};
 
 /// Batches that wait for the consumer; workers wait when it is full.
 const QUEUE: usize = 4;
@@ -52,6 +52,12 @@ impl Rows {
     /// query itself did not need, to say how much there is.
     pub fn stats(&self) -> QueryStats {
         self.execution.stats()
+    }
+
+    /// The damaged places that the query has skipped so far, up to 100 of them; only with
+    /// [`QueryOptions::skip_damaged`](crate::QueryOptions::skip_damaged).
+    pub fn damage(&self) -> Vec<Corruption> {
+        self.execution.damage()
     }
 
     /// Ends the query from another thread.

@@ -4,13 +4,18 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::io::{Disk, is_not_found};
+use crate::error::{Error, Result};
+use crate::io::{Disk, file_name, is_not_found};
 use crate::journal::{Replayed, replay, segment_lengths};
-use crate::manifest::{Followed, Hole, ManifestFollower, PartEntry, part_path};
+use crate::manifest::{
+    DamageMark, Followed, Hole, ManifestFollower, ManifestState, PartEntry, part_path,
+};
 use crate::partition::{PartHandle, Snapshot, Version};
 
+use crate::record::Timestamp;
+
 use super::core::Core;
+use super::damage::{lost_manifest, unknown_gaps};
 use super::recovered::Recovered;
 use super::report::OpenReport;
 use super::view::BufferView;
@@ -41,7 +46,12 @@ struct Tail {
 impl Follower {
     /// Reads the manifest of the store in `root`.
     pub(crate) fn open(disk: &Arc<dyn Disk>, root: &Path) -> Result<Follower> {
-        let manifest = ManifestFollower::open(Arc::clone(disk), root)?;
+        let manifest = match ManifestFollower::open(Arc::clone(disk), root) {
+            Err(e @ Error::NotAStore { .. }) => {
+                return Err(lost_manifest(disk.as_ref(), root)?.unwrap_or(e));
+            }
+            manifest => manifest?,
+        };
         Ok(Follower {
             root: root.to_path_buf(),
             manifest,
@@ -56,16 +66,18 @@ impl Follower {
         u128::from_le_bytes(self.manifest.state().store_id().0)
     }
 
-    /// What reading met with.
-    pub(crate) fn report(&self) -> OpenReport {
+    /// What reading met with; with `alone`, no writer is at work.
+    pub(crate) fn report(&self, alone: bool) -> OpenReport {
         let mut report = OpenReport::default();
+        if alone {
+            report.torn_bytes = self.replayed.torn_bytes;
+        }
         if let Some(fallback) = &self.manifest.report().fallback {
             report.damage.push(fallback.damage.clone());
             report
                 .notes
                 .push(format!("the newest manifest is damaged; in use instead: {}", fallback.to));
         }
-        // What the end of the journal lacks may still be on its way from the writer.
         report.damage.extend(self.replayed.damage.iter().cloned());
         report
     }
@@ -118,7 +130,8 @@ impl Follower {
         for view in self.tail.iter().flat_map(|t| &t.views) {
             buffered.extend(view.parts(core.store_id, &core.view_ids)?.iter().cloned());
         }
-        Ok(Arc::new(Snapshot::new(&version, buffered)))
+        let snapshot = Snapshot::new(&version, buffered);
+        Ok(Arc::new(snapshot.with_lost_files(self.unrecorded())))
     }
 
     /// Takes over the handles of parts that are listed still, and opens the new ones at once: a
@@ -139,13 +152,50 @@ impl Follower {
                 },
             }
         }
-        Ok(Version::new(parts, holes))
+        let marks = self.manifest.state().damage().filter(|mark| mark.loses_rows());
+        Ok(Version::new(parts, holes, marks.cloned().collect()))
     }
 
     fn open_part(&self, core: &Core, entry: &PartEntry) -> Result<Arc<PartHandle>> {
         let path = part_path(&self.root, entry.day, entry.part_id);
-        let file = core.disk.open_read(&path)?;
-        Ok(Arc::new(PartHandle::pinned(entry.clone(), file, path)))
+        match core.disk.open_read(&path) {
+            Ok(file) => Ok(Arc::new(PartHandle::pinned(entry.clone(), file, path))),
+            Err(e) if is_not_found(&e) => Err(e),
+            // One bad part fails the queries that need it, not the store.
+            Err(_) => {
+                let (disk, files) = (Arc::clone(&core.disk), Arc::clone(&core.files));
+                Ok(Arc::new(PartHandle::file(entry.clone(), disk, files, path)))
+            }
+        }
+    }
+
+    /// Whether the journal holds all rows of a cut.
+    pub(crate) fn journal_covers(&self, lo: u64, hi: u64) -> bool {
+        let mut cuts = self.tail.iter().flat_map(|t| &t.views).map(BufferView::cut);
+        cuts.any(|cut| cut.lo <= lo && hi <= cut.hi)
+    }
+
+    /// What the manifest says.
+    pub(crate) fn state(&self) -> &ManifestState {
+        self.manifest.state()
+    }
+
+    /// Damage that took rows and of which the manifest does not know: gaps of the journal that no
+    /// writer has met yet, and a manifest whose end is damaged, so that no one but a writer can
+    /// tell which parts there are.
+    pub(crate) fn unrecorded(&self) -> Vec<DamageMark> {
+        let mut marks = unknown_gaps(self.manifest.state(), &self.replayed, 0);
+        marks.extend(self.manifest.report().fallback.as_ref().map(|fallback| DamageMark {
+            id: 0,
+            part_id: 0,
+            file: file_name(&fallback.damage.path),
+            offset: fallback.damage.offset,
+            what: format!("{}; open the store for writing to recover it", fallback.damage.what),
+            rows: 0,
+            min_time: Timestamp::MIN,
+            max_time: Timestamp::MAX,
+        }));
+        marks
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::manifest::day_dir_name;
 use crate::part::{self, ReadContext, ReadStats, inspect_part};
 use crate::partition::PartHandle;
 
 use super::core::Core;
+use super::damage::KnownDamage;
 
 /// Bytes and counts of one column in one encoding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,26 +69,38 @@ pub struct DayInfo {
 pub struct Inspection {
     /// The days, ascending.
     pub days: Vec<DayInfo>,
-    /// All parts together.
+    /// All parts together, those that cannot be read left out.
     pub parts: PartInspection,
+    /// Damage that is known, and parts whose indexes cannot be read.
+    pub damage: Vec<KnownDamage>,
 }
 
 impl Core {
     pub(crate) fn inspect(&self) -> Result<Inspection> {
         let snapshot = self.snapshot()?;
-        let mut out = Inspection::default();
+        let mut out = Inspection { damage: self.known_damage(&snapshot), ..Inspection::default() };
         for part in snapshot.parts() {
             let info = part.info();
             let day = day_dir_name(info.day);
             if out.days.last().is_none_or(|d| d.day != day) {
                 out.days.push(DayInfo { day, ..DayInfo::default() });
             }
-            let streams = u64::from(part.reader()?.footer().streams);
+            let streams = part.reader().map_or(0, |r| u64::from(r.footer().streams));
             if let Some(last) = out.days.last_mut() {
                 last.parts.push((info.part_id, info.level, info.rows, info.length));
                 last.streams += streams;
             }
-            out.parts.add(&inspect(part)?);
+            match inspect(part) {
+                Ok(found) => out.parts.add(&found),
+                Err(Error::Corrupted(place)) => out.damage.push(KnownDamage {
+                    place,
+                    rows: info.rows,
+                    min_time: info.min_time,
+                    max_time: info.max_time,
+                    lost: false,
+                }),
+                Err(e) => return Err(e),
+            }
         }
         Ok(out)
     }
@@ -193,6 +206,9 @@ impl fmt::Display for Inspection {
             for (id, level, rows, len) in &day.parts {
                 writeln!(f, "  part {id:016x}: level {level}, {rows} rows, {len} bytes")?;
             }
+        }
+        for damage in &self.damage {
+            writeln!(f, "damage: {damage}")?;
         }
         self.parts.fmt(f)
     }

@@ -10,6 +10,7 @@ mod append;
 mod bulk;
 mod compact;
 mod core;
+mod damage;
 mod flush;
 mod follow;
 mod gather;
@@ -31,6 +32,7 @@ mod view;
 mod workers;
 
 pub use acks::Acknowledged;
+pub use damage::KnownDamage;
 pub use handle::Store;
 pub use helpers::{Hits, HitsSeries, ValueHits};
 pub use ingest::Ingest;

@@ -20,6 +20,7 @@ use crate::partition::{PartHandle, Version};
 use crate::record::Timestamp;
 
 use super::core::{Core, DESCRIPTORS_MAX, Role};
+use super::damage::{lost_manifest, record_gaps, record_set_aside};
 use super::follow::Follower;
 use super::ids::{Counter, ViewIds};
 use super::recovered::Recovered;
@@ -50,6 +51,7 @@ pub(crate) fn open_writer(options: Options, dir: &Path) -> Result<Core> {
         Ok(())
     })?;
     note_replay(&replayed, &mut report);
+    record_gaps(&mut manifest, &replayed)?;
     report.replayed_rows = recovered.rows();
     let (cuts, buffer) = recovered.finish();
     let files = DescriptorCache::new(Arc::clone(&disk), DESCRIPTORS_MAX);
@@ -102,7 +104,9 @@ pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
     let mut core = new_core(options, dir, store_id, files, report, state, role);
     core.snapshot()?;
     if let Role::Reader(follower) = &core.role {
-        core.report = follower.lock().report();
+        // While a writer is at work, what the end of the journal lacks may be on its way.
+        let alone = !core.disk.is_locked(&dir.join(LOCK_FILE))?;
+        core.report = follower.lock().report(alone);
     }
     Ok(core)
 }
@@ -141,6 +145,10 @@ fn new_core(
 fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path) -> Result<(Manifest, ManifestReport)> {
     match Manifest::open(Arc::clone(disk), dir) {
         Err(Error::NotAStore { .. }) => {
+            // A new store here would not know the files of the old one.
+            if let Some(lost) = lost_manifest(disk.as_ref(), dir)? {
+                return Err(lost);
+            }
             let manifest = Manifest::create(Arc::clone(disk), dir, StoreId::random())?;
             Ok((manifest, ManifestReport::default()))
         }
@@ -177,7 +185,8 @@ pub(crate) fn version_of(
         let path = part_path(root, entry.day, entry.part_id);
         Arc::new(PartHandle::file(entry.clone(), Arc::clone(disk), Arc::clone(files), path))
     };
-    Version::new(state.parts().map(handle), state.holes().cloned().collect())
+    let lost_files = state.damage().filter(|mark| mark.loses_rows()).cloned().collect();
+    Version::new(state.parts().map(handle), state.holes().cloned().collect(), lost_files)
 }
 
 fn recover_files(
@@ -192,6 +201,9 @@ fn recover_files(
     let unsynced = &manifest_report.unsynced_parts;
     let decided = reconcile(manifest.state(), &listing.parts, unsynced, &mut facts);
     note_recovery(&decided, report);
+    if manifest_report.fallback.is_some() {
+        record_set_aside(manifest, &decided)?;
+    }
     // A part has its final name only after its bytes were synced, so adopting needs no sync.
     carry_out(disk, dir, manifest, &decided, &listing)
 }
@@ -213,7 +225,7 @@ fn note_recovery(todo: &Reconciled, report: &mut OpenReport) {
 }
 
 /// What the footer of a part file says.
-fn read_facts(disk: &dyn Disk, path: &Path) -> Facts {
+pub(crate) fn read_facts(disk: &dyn Disk, path: &Path) -> Facts {
     let read = || -> Result<PartFacts> {
         let file = disk.open_read(path)?;
         let reader = PartReader::open(PartSource::file(file, path.to_path_buf()), None)?;

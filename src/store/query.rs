@@ -3,10 +3,16 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::manifest::part_path;
 use crate::part::{PartCache, PartReader, UnitCache};
 use crate::partition::Snapshot;
-use crate::query::{PartBounds, PartSet, TimeRange};
+use crate::query::{Lost, PartBounds, PartSet, TimeRange};
+use crate::record::Timestamp;
+
+use super::damage::{hole_damage, mark_damage};
+
+/// Units of lost parts and files, beside the numbers of parts.
+const LOST_PARTS: u32 = u32::MAX;
+const LOST_FILES: u32 = u32::MAX - 1;
 
 /// The parts of a snapshot.
 #[derive(Debug)]
@@ -46,16 +52,21 @@ impl PartSet for SnapshotParts {
         Some(self.cache.as_ref())
     }
 
-    fn check(&self, range: TimeRange) -> Result<()> {
-        let overlaps = |min: i64, max: i64| min <= range.max && max >= range.min;
-        let mut holes = self.snapshot.holes().iter();
-        match holes.find(|h| overlaps(h.min_time.as_nanos(), h.max_time.as_nanos())) {
-            None => Ok(()),
-            Some(hole) => Err(Error::corrupted(
-                &part_path(&self.root, hole.day, hole.part_id),
-                0,
-                format!("the part is lost, and {} rows with it", hole.rows),
-            )),
-        }
+    fn lost(&self, range: TimeRange) -> Vec<Lost> {
+        let overlaps = |min: Timestamp, max: Timestamp| {
+            min.as_nanos() <= range.max && max.as_nanos() >= range.min
+        };
+        let holes = self.snapshot.holes().iter().filter(|h| overlaps(h.min_time, h.max_time));
+        let holes = holes.map(|hole| Lost {
+            damage: hole_damage(&self.root, hole),
+            unit: (LOST_PARTS, hole.part_id, hole.rows),
+        });
+        let marks = self.snapshot.lost_files().iter();
+        let marks = marks.filter(|m| overlaps(m.min_time, m.max_time)).zip(0u64..);
+        let marks = marks.map(|(mark, i)| Lost {
+            damage: mark_damage(&self.root, mark),
+            unit: (LOST_FILES, i, mark.rows),
+        });
+        holes.chain(marks).collect()
     }
 }

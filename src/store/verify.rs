@@ -74,13 +74,9 @@ impl Core {
     ) -> Result<VerifyReport> {
         let snapshot = self.snapshot()?;
         let mut report = VerifyReport { damage: self.report.damage.clone(), ..Default::default() };
-        for hole in snapshot.holes() {
-            report.damage.push(Corruption {
-                path: crate::manifest::part_path(&self.root, hole.day, hole.part_id),
-                offset: 0,
-                what: format!("the part is lost, and {} rows with it", hole.rows),
-            });
-        }
+        let lost = self.known_damage(&snapshot).into_iter().filter(|damage| damage.lost);
+        report.damage.extend(lost.map(|damage| damage.place));
+        report.damage.extend(self.unlisted()?);
         let mut at = VerifyProgress {
             parts_total: snapshot.parts().len() as u64,
             bytes_total: snapshot.parts().iter().map(|p| p.info().length).sum(),
@@ -102,6 +98,11 @@ impl Core {
                     report.damage.extend(found.findings.into_iter().map(named));
                 }
                 Err(Error::Corrupted(damage)) => report.damage.push(damage),
+                Err(Error::Io { action: "read", path, source }) => report.damage.push(Corruption {
+                    path,
+                    offset: 0,
+                    what: format!("it cannot be read: {source}"),
+                }),
                 Err(other) => return Err(other),
             }
             report.parts += 1;

@@ -140,6 +140,10 @@ pub(crate) struct QueryArgs {
     /// Draw each value of this field by itself
     #[arg(long, value_name = "FIELD", requires = "hits")]
     pub(crate) by: Option<String>,
+    /// Answer from what can be read where the store is damaged; says on the standard error how
+    /// many rows may be missing, and exits with 4
+    #[arg(long, conflicts_with_all = ["queries_file", "hits"])]
+    pub(crate) skip_damaged: bool,
     /// Print to the standard error how much the query read
     #[arg(long)]
     pub(crate) stats: bool,

@@ -10,7 +10,7 @@ use loglith::{IngestOptions, Query, QueryOptions, Store};
 use crate::args::DemoArgs;
 use crate::demo_queries::{DemoQuery, QUERIES};
 use crate::exit::{Failure, Outcome};
-use crate::ingest::{ingest_reader, speed};
+use crate::ingest::{Waits, ingest_reader, speed};
 use crate::output::{bytes, grouped, pairs, table};
 
 const DEFAULT_STORE: &str = "demo-store";
@@ -74,7 +74,8 @@ fn load(store: &Store, logs: &Path, dir: &Path, out: &mut impl Write) -> Outcome
     for path in &files {
         let file = File::open(path).map_err(|e| Failure::file("open", path, e))?;
         let file_bytes = file.metadata().map_err(|e| Failure::file("read", path, e))?.len();
-        let (report, raw_bytes) = ingest_reader(&ingest, BufReader::new(file), &|_| ())?;
+        let (report, raw_bytes) =
+            ingest_reader(&ingest, BufReader::new(file), Waits::ForAll, &|_| ())?;
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         writeln!(
             out,

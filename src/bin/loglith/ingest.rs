@@ -19,6 +19,16 @@ const READ_BUFFER_BYTES: usize = 1 << 20;
 /// Called when more rows of a file are acknowledged.
 type Told<'a> = dyn Fn(Acknowledged) + Sync + 'a;
 
+/// When a read of the input ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// With what a pipe has to give.
+    ForAny,
+    /// With a full buffer, even if that takes several reads: for files, and for decoders, which
+    /// give little at a time.
+    ForAll,
+}
+
 /// What one file gave.
 struct Loaded {
     report: IngestReport,
@@ -106,22 +116,24 @@ fn load(ingest: &Ingest, path: &Path, acknowledged: &Told<'_>) -> Result<Loaded,
     let name = path.display().to_string();
     if name == "-" {
         let bar = bar(None, "standard input");
-        return load_reader(ingest, path, io::stdin().lock(), &bar, acknowledged);
+        let input = io::stdin().lock();
+        return load_reader(ingest, path, input, Waits::ForAny, &bar, acknowledged);
     }
     let file = File::open(path).map_err(|e| Failure::file("open", path, e))?;
     let len = file.metadata().map_err(|e| Failure::file("read", path, e))?.len();
-    load_reader(ingest, path, file, &bar(Some(len), &name), acknowledged)
+    load_reader(ingest, path, file, Waits::ForAll, &bar(Some(len), &name), acknowledged)
 }
 
 fn load_reader(
     ingest: &Ingest,
     path: &Path,
     input: impl Read,
+    waits: Waits,
     bar: &ProgressBar,
     acknowledged: &Told<'_>,
 ) -> Result<Loaded, Failure> {
     let input = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(input));
-    let loaded = ingest_reader(ingest, input, acknowledged).map_err(|e| match e {
+    let loaded = ingest_reader(ingest, input, waits, acknowledged).map_err(|e| match e {
         Failure::Output(source) => Failure::file("read", path, source),
         Failure::Store(loglith::Error::Io { action: "read", path: named, source })
             if named == Path::new("the input") =>
@@ -138,16 +150,17 @@ fn load_reader(
 pub(crate) fn ingest_reader(
     ingest: &Ingest,
     mut input: impl BufRead,
+    waits: Waits,
     acknowledged: &Told<'_>,
 ) -> Result<(IngestReport, u64), Failure> {
     let head = input.fill_buf().map_err(Failure::Output)?;
     if head.starts_with(&ZSTD_MAGIC) {
         let decoder = zstd::stream::read::Decoder::with_buffer(input).map_err(Failure::Output)?;
-        let mut plain = Counted { inner: decoder, bytes: 0, whole: true, late: None };
+        let mut plain = Counted { inner: decoder, bytes: 0, waits: Waits::ForAll, late: None };
         let report = ingest.ndjson_acknowledged(&mut plain, acknowledged)?;
         return Ok((report, plain.bytes));
     }
-    let mut plain = Counted { inner: input, bytes: 0, whole: false, late: None };
+    let mut plain = Counted { inner: input, bytes: 0, waits, late: None };
     let report = ingest.ndjson_acknowledged(&mut plain, acknowledged)?;
     Ok((report, plain.bytes))
 }
@@ -156,9 +169,7 @@ pub(crate) fn ingest_reader(
 struct Counted<R> {
     inner: R,
     bytes: u64,
-    /// Whether to fill the buffer even if that takes several reads: a decoder gives little at a
-    /// time, a pipe gives what there is.
-    whole: bool,
+    waits: Waits,
     /// A failure behind bytes that were given already.
     late: Option<io::Error>,
 }
@@ -180,7 +191,7 @@ impl<R: Read> Read for Counted<R> {
                 }
                 Err(e) => return Err(e),
             }
-            if !self.whole {
+            if self.waits == Waits::ForAny {
                 break;
             }
         }

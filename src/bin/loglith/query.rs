@@ -31,7 +31,7 @@ fn answer(args: &QueryArgs, store: &Store) -> Outcome {
     if let Some(limit) = args.limit {
         query.pipes.push(Pipe::Limit(limit));
     }
-    let mut options = QueryOptions::new();
+    let mut options = QueryOptions::new().skip_damaged(args.skip_damaged);
     if let Some(now) = &args.now {
         options = options.now(time(now)?);
     }
@@ -53,7 +53,18 @@ fn answer(args: &QueryArgs, store: &Store) -> Outcome {
     if args.stats {
         writeln!(io::stderr(), "{}", rows.stats())?;
     }
-    Ok(())
+    let damage = rows.damage();
+    if damage.is_empty() {
+        return Ok(());
+    }
+    // Without a standard error the exit code has to say it.
+    let mut err = io::stderr();
+    let _ = damage.iter().try_for_each(|place| writeln!(err, "skipped: {place}"));
+    let _ = match rows.stats().rows_missing {
+        0 => writeln!(err, "warning: the answer may lack rows; nobody knows how many"),
+        rows => writeln!(err, "warning: the answer may lack up to {rows} rows"),
+    };
+    Err(Failure::Damage)
 }
 
 /// The columns of a query's answer, where its last pipe that makes columns names them all.

@@ -290,6 +290,10 @@ impl Disk for SimDisk {
         Ok(Box::new(SimLock::new(self.clone(), state::normal(path))))
     }
 
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        Ok(self.shared.lock().locks.contains(&state::normal(path)))
+    }
+
     fn free_space(&self, _path: &Path) -> Result<u64> {
         let state = self.shared.lock();
         Ok(state.capacity.map_or(u64::MAX, |cap| cap.saturating_sub(state.used())))

@@ -14,6 +14,7 @@ use crate::part::{IndexBlock, PartReader, ReadContext};
 use crate::query::ast::StreamSelector;
 use crate::query::context::TimeRange;
 use crate::query::counters::ScanCounters;
+use crate::query::damage::Unit;
 use crate::query::filter::CompiledFilter;
 
 /// The filter of a query, taken apart for pruning.
@@ -166,8 +167,19 @@ impl<'q> Frontier<'q> {
                 break;
             }
             match item.what {
-                What::Part(i) => self.expand_part(i, cx, &mut items)?,
-                What::Index(part, entry) => self.expand_index(&part, entry, cx, &mut items)?,
+                What::Part(i) => {
+                    if let Err(e) = self.expand_part(i, cx, &mut items) {
+                        let rows = self.parts.bounds(i).map_or(0, |b| b.rows);
+                        let number = u32::try_from(i).unwrap_or(u32::MAX);
+                        self.counters.damage.skip(e, Some((number, 0, rows)))?;
+                    }
+                }
+                What::Index(part, entry) => {
+                    if let Err(e) = self.expand_index(&part, entry, cx, &mut items) {
+                        let unit = index_unit(&part, entry, cx);
+                        self.counters.damage.skip(e, unit)?;
+                    }
+                }
                 What::Block(task) => return Ok(Some(task)),
             }
         }
@@ -229,4 +241,11 @@ impl<'q> Frontier<'q> {
         self.filter.range.overlaps(times.0, times.1)
             && part.streams.as_ref().is_none_or(|s| s.count(first, count) > 0)
     }
+}
+
+/// The rows of an index block that cannot be read, as the metaindex counts them.
+pub(super) fn index_unit(part: &OpenPart, entry: usize, cx: &ReadContext<'_>) -> Option<Unit> {
+    let entries = part.reader.metaindex(cx).ok()?;
+    let before: u64 = entries.iter().take(entry).map(|e| e.rows).sum();
+    entries.get(entry).map(|e| (part.number, before, e.rows))
 }

@@ -34,7 +34,8 @@ pub(crate) use names::names_from_headers;
 pub(crate) use scanner::{ScanOutput, Scanner};
 pub(crate) use streams::{StreamSet, visit_stream};
 
-use crate::error::Result;
+use super::damage::Unit;
+use crate::error::{Corruption, Result};
 use crate::part::{PartCache, PartReader, ReadContext, ReadStats};
 use crate::query::context::TimeRange;
 
@@ -81,12 +82,18 @@ pub(crate) trait PartSet: Send + Sync + Debug {
         }
     }
 
-    /// Whether all rows of a range of time are there.
-    ///
-    /// # Errors
-    /// [`Error::Corrupted`](crate::Error::Corrupted) if some are known to be lost.
-    fn check(&self, range: TimeRange) -> Result<()> {
+    /// What is known to be lost of the rows of a range of time.
+    fn lost(&self, range: TimeRange) -> Vec<Lost> {
         let _ = range;
-        Ok(())
+        Vec::new()
     }
+}
+
+/// Rows that no part holds any more.
+#[derive(Debug, Clone)]
+pub(crate) struct Lost {
+    /// What is damaged or missing.
+    pub(crate) damage: Corruption,
+    /// Tells it from other units, and the number of its rows.
+    pub(crate) unit: Unit,
 }

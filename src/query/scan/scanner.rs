@@ -15,6 +15,7 @@ use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow};
 use crate::query::counters::ScanCounters;
+use crate::query::damage::Unit;
 use crate::query::fields::FieldSet;
 use crate::query::filter::{FilterScratch, Verdict};
 use crate::query::pipe::Sink;
@@ -59,17 +60,30 @@ impl<'q> Scanner<'q> {
     pub(crate) fn scan(&mut self, task: &ScanTask, out: &mut Sink<'_>) -> Result<Flow> {
         self.ctx.check()?;
         let part = &*task.part;
-        let reader = part.reader.block(self.cx, &task.index, task.block)?;
+        let reader = match part.reader.block(self.cx, &task.index, task.block) {
+            Ok(reader) => reader,
+            Err(e) => {
+                let head = task.index.heads().nth(task.block);
+                let unit = head.map(|h| (part.number, h.first_row, u64::from(h.rows)));
+                return self.counters.damage.skip(e, unit).map(|()| Flow::Continue);
+            }
+        };
         let block = BlockScan::new(reader, self.cx);
         let mut open: Vec<usize> = (0..self.filter.filter.part_count()).collect();
-        if self.filter.prune && !self.judge(&block, &mut open)? {
-            return Ok(Flow::Continue);
+        match self.may_pass(&block, &mut open) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Flow::Continue),
+            Err(e) => {
+                // What judges blocks is damaged; the rows may be sound.
+                self.counters.damage.skip(e, None)?;
+                open = (0..self.filter.filter.part_count()).collect();
+            }
         }
         let all_streams = self.selects_all_streams(&block, part);
-        if open.is_empty()
-            && all_streams
-            && let Some(batch) = self.whole_block(&block)?
-        {
+        let whole =
+            if open.is_empty() && all_streams { self.whole_block(&block) } else { Ok(None) };
+        let whole = whole.or_else(|e| self.counters.damage.skip(e, None).map(|()| None))?;
+        if let Some(batch) = whole {
             self.count_found(batch.rows());
             return out(batch);
         }
@@ -84,7 +98,11 @@ impl<'q> Scanner<'q> {
             };
             let source = StripSource::new(&block, strip);
             let scan = StripScan { all_streams, ..StripScan::new(&block, &source, strip, part) };
-            match self.strip(&scan, &open, &mut limit)? {
+            let rows = self.strip(&scan, &open, &mut limit).or_else(|e| {
+                let unit = scan.unit();
+                self.counters.damage.skip(e, Some(unit)).map(|()| StripRows::None)
+            })?;
+            match rows {
                 StripRows::None => {}
                 StripRows::NoMoreInBlock => break,
                 StripRows::Batch(batch) => {
@@ -95,6 +113,10 @@ impl<'q> Scanner<'q> {
             }
         }
         Ok(Flow::Continue)
+    }
+
+    fn may_pass(&self, block: &BlockScan<'_>, open: &mut Vec<usize>) -> Result<bool> {
+        Ok(!self.filter.prune || self.judge(block, open)?)
     }
 
     fn direction(&self) -> Direction {
@@ -255,6 +277,13 @@ impl<'s, 'a> StripScan<'s, 'a> {
         part: &'s OpenPart,
     ) -> StripScan<'s, 'a> {
         StripScan { block, source, strip, part, all_streams: true }
+    }
+
+    /// The rows of the strip, for the case that they cannot be read.
+    pub(super) fn unit(&self) -> Unit {
+        let rows = self.block.strip_rows(self.strip);
+        let first = self.block.reader().head_of_block().first_row;
+        (self.part.number, first.saturating_add(rows.start as u64), rows.len() as u64)
     }
 
     /// The wanted columns of the selected rows.

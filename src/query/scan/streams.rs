@@ -1,7 +1,7 @@
 //! Which streams of a part a query selects.
 
 use super::block::{BlockScan, StripSource};
-use super::frontier::OpenPart;
+use super::frontier::{OpenPart, index_unit};
 use super::scanner::{ScanOutput, StripScan};
 use super::{PartBounds, PartSet};
 use crate::codec::{Bitmap, STRIP_ROWS};
@@ -114,16 +114,25 @@ pub(crate) fn visit_stream(
     visit: &mut dyn FnMut(Batch) -> Result<Flow>,
 ) -> Result<()> {
     let cx = parts.read_context(&counters.reads);
-    let text = parts.reader(hit.part as usize)?.stream_text(&cx, hit.stream)?;
+    let text = parts.reader(hit.part as usize).and_then(|r| r.stream_text(&cx, hit.stream));
+    let text = match text {
+        Ok(text) => text,
+        Err(e) => return counters.damage.skip(e, None),
+    };
     let mut all = Vec::new();
     for i in 0..parts.len() {
         let overlaps = |b: &PartBounds| range.overlaps(b.min_time, b.max_time);
         let Some(bounds) = parts.bounds(i).filter(overlaps) else { continue };
-        let reader = parts.reader(i)?;
-        let Some(ordinal) = find_stream(&reader, &cx, &text)? else { continue };
         let number = u32::try_from(i).unwrap_or(u32::MAX);
-        let part = OpenPart { number, reader, bounds, streams: None };
-        rows_of_stream(&part, &cx, ordinal, range, fields, &mut all)?;
+        let mut read = || -> Result<()> {
+            let reader = parts.reader(i)?;
+            let Some(ordinal) = find_stream(&reader, &cx, &text)? else { return Ok(()) };
+            let part = OpenPart { number, reader, bounds, streams: None };
+            rows_of_stream(&part, counters, &cx, ordinal, range, fields, &mut all)
+        };
+        if let Err(e) = read() {
+            counters.damage.skip(e, Some((number, 0, bounds.rows)))?;
+        }
     }
     // Rows of one stream: time, then append order.
     let all = Batch::concat(&all);
@@ -152,8 +161,10 @@ fn find_stream(part: &PartReader, cx: &ReadContext<'_>, text: &[u8]) -> Result<O
     Ok(None)
 }
 
+/// Adds the rows of a stream in a part to `out`; skips damaged units if the query does.
 fn rows_of_stream(
     part: &OpenPart,
+    counters: &ScanCounters,
     cx: &ReadContext<'_>,
     ordinal: u32,
     range: TimeRange,
@@ -163,35 +174,62 @@ fn rows_of_stream(
     let holds = |first: u32, count: u32, times: (i64, i64)| {
         first <= ordinal && ordinal - first < count && range.overlaps(times.0, times.1)
     };
+    let output = ScanOutput { fields: fields.clone(), positions: true, time_shift: 0 };
     for (entry, meta) in part.reader.metaindex(cx)?.iter().enumerate() {
         if !holds(meta.first_stream, meta.streams, (meta.min_time, meta.max_time)) {
             continue;
         }
-        let index = part.reader.index_block(cx, entry)?;
+        let index = match part.reader.index_block(cx, entry) {
+            Ok(index) => index,
+            Err(e) => {
+                counters.damage.skip(e, index_unit(part, entry, cx))?;
+                continue;
+            }
+        };
         for (i, head) in index.heads().enumerate() {
             if !holds(head.first_stream, head.streams, (head.min_time, head.max_time)) {
                 continue;
             }
-            let block = BlockScan::new(part.reader.block(cx, &index, i)?, cx);
-            for strip in 0..block.reader().strips() {
-                let source = StripSource::new(&block, strip);
-                let wanted = ordinal - head.first_stream;
-                let run = source.runs()?.iter().find(|(run, _)| *run == wanted as usize);
-                let Some((_, rows)) = run else { continue };
-                let mut selection = Bitmap::empty(source.rows());
-                selection.set_range(rows.clone());
-                let times = source.shared(TIME_FIELD)?;
-                if let Column::Times(times) = &*times {
-                    selection.retain(|row| times.get(row).is_some_and(|t| range.contains(*t)));
-                }
-                if selection.any() {
-                    let scan = StripScan::new(&block, &source, strip, part);
-                    let output =
-                        ScanOutput { fields: fields.clone(), positions: true, time_shift: 0 };
-                    out.push(scan.batch(&output, &selection)?);
-                }
-            }
+            let unit = (part.number, head.first_row, u64::from(head.rows));
+            let read = part.reader.block(cx, &index, i).and_then(|block| {
+                let block = BlockScan::new(block, cx);
+                let wanted = (ordinal - head.first_stream) as usize;
+                rows_of_run(part, counters, &block, wanted, range, &output, out)
+            });
+            read.or_else(|e| counters.damage.skip(e, Some(unit)))?;
         }
+    }
+    Ok(())
+}
+
+/// The rows of one run of a block, strip by strip.
+fn rows_of_run(
+    part: &OpenPart,
+    counters: &ScanCounters,
+    block: &BlockScan<'_>,
+    wanted: usize,
+    range: TimeRange,
+    output: &ScanOutput,
+    out: &mut Vec<Batch>,
+) -> Result<()> {
+    for strip in 0..block.reader().strips() {
+        let source = StripSource::new(block, strip);
+        let scan = StripScan::new(block, &source, strip, part);
+        let mut read = || -> Result<()> {
+            let run = source.runs()?.iter().find(|(run, _)| *run == wanted);
+            let Some((_, rows)) = run else { return Ok(()) };
+            let mut selection = Bitmap::empty(source.rows());
+            selection.set_range(rows.clone());
+            let times = source.shared(TIME_FIELD)?;
+            if let Column::Times(times) = &*times {
+                selection.retain(|row| times.get(row).is_some_and(|t| range.contains(*t)));
+            }
+            if selection.any() {
+                out.push(scan.batch(output, &selection)?);
+            }
+            Ok(())
+        };
+        read().or_else(|e| counters.damage.skip(e, Some(scan.unit())))?;
     }
     Ok(())
 }

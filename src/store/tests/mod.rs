@@ -1,12 +1,14 @@
 //! Tests of whole lives of a store, most of them on the simulated disk.
 
 mod crash;
+mod damage;
 mod durable;
 mod helpers;
 mod life;
 mod merges;
 #[allow(clippy::cast_possible_truncation)]
 mod model;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
