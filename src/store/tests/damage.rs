@@ -9,7 +9,11 @@ use crate::query::Query;
 fn skipping(store: &Store, text: &str) -> (usize, u64, u64) {
     let options = QueryOptions::new().skip_damaged(true);
     let mut rows = store.query_with(&text.parse::<Query>().unwrap(), &options).unwrap();
-    let count = rows.by_ref().map(|row| row.unwrap()).count();
+    let mut count = 0;
+    for row in rows.by_ref() {
+        row.unwrap();
+        count += 1;
+    }
     let stats = rows.stats();
     assert_eq!(stats.damaged_places, rows.damage().len() as u64);
     (count, stats.damaged_places, stats.rows_missing)

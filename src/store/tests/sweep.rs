@@ -181,14 +181,14 @@ const NOTHING: Allowed = Allowed { tail_from: ROWS, unlisted: false, silent: fal
 fn every_byte_flipped() {
     let sweep = Sweep::new();
     let flips: &[u8] = if every_place() { &[0x01, 0x80, 0xff] } else { &[0x10] };
-    let step = if every_place() { 1 } else { 11 };
+    let step: u32 = if every_place() { 1 } else { 11 };
     let base = &sweep.base;
     let cases = sweep.files().into_iter().enumerate().flat_map(|(i, (path, len))| {
         let journal = is_kind(&path, "JOURNAL");
         let tail_from = if journal { LAST_BATCH } else { ROWS };
         let unlisted = is_kind(&path, "MANIFEST");
         let allowed = Allowed { tail_from, unlisted, silent: false };
-        (i as u64 % step..len).step_by(step as usize).flat_map(move |at| {
+        (i as u64 % u64::from(step)..len).step_by(step as usize).flat_map(move |at| {
             let path = path.clone();
             flips.iter().map(move |flip| {
                 let disk = base.fork();
@@ -203,7 +203,7 @@ fn every_byte_flipped() {
 #[test]
 fn every_length() {
     let sweep = Sweep::new();
-    let step = if every_place() { 1 } else { 11 };
+    let step: u32 = if every_place() { 1 } else { 11 };
     let base = &sweep.base;
     let cases = sweep.files().into_iter().enumerate().flat_map(|(i, (path, len))| {
         // Behind the end of a journal or a manifest nothing is left that could tell.
@@ -211,7 +211,7 @@ fn every_length() {
         let tail_from = if journal { IN_JOURNAL } else { ROWS };
         let unlisted = is_kind(&path, "MANIFEST");
         let allowed = Allowed { tail_from, unlisted, silent: journal };
-        (i as u64 % step..len).step_by(step as usize).map(move |to| {
+        (i as u64 % u64::from(step)..len).step_by(step as usize).map(move |to| {
             let disk = base.fork();
             assert!(disk.cut(&path, to));
             (format!("{} cut to {to} of {len}", path.display()), disk, allowed)
