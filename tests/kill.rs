@@ -228,7 +228,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
     let (mut dir, mut known) = (tempfile::tempdir().unwrap(), Known::default());
     let (mut acknowledged, mut rows) = (0, 0);
     for seed in first..first + kills {
-        if (seed - first) % LIVES_PER_STORE == 0 {
+        if (seed - first).is_multiple_of(LIVES_PER_STORE) {
             rows += known.there.len();
             verify(&dir.path().join("store"));
             (dir, known) = (tempfile::tempdir().unwrap(), Known::default());
