@@ -31,6 +31,11 @@ impl Compressor {
         self.level
     }
 
+    /// Whether the bytes are to stay, so that trying harder pays.
+    pub(crate) fn is_thorough(&self) -> bool {
+        self.level > 1
+    }
+
     /// One zstd frame of `raw`, or `None` if that would not be smaller.
     pub(crate) fn frame(&mut self, raw: &[u8]) -> Option<&[u8]> {
         if self.level == 0 || raw.len() < COMPRESS_MIN {
@@ -48,7 +53,12 @@ impl Compressor {
 
     /// Appends `raw` as a packed blob.
     pub(crate) fn pack(&mut self, raw: &[u8], out: &mut Vec<u8>) {
-        match self.frame(raw) {
+        self.pack_if(true, raw, out);
+    }
+
+    /// Appends `raw` as a packed blob, which is not compressed unless `compress` is set.
+    pub(crate) fn pack_if(&mut self, compress: bool, raw: &[u8], out: &mut Vec<u8>) {
+        match if compress { self.frame(raw) } else { None } {
             Some(frame) => put_frame(raw.len(), frame, out),
             None => {
                 out.push(RAW);
@@ -106,6 +116,16 @@ impl Decompressor {
             ZSTD => self.decompress(r.rest(), len, out),
             _ => Err(Malformed("unknown compression")),
         }
+    }
+
+    /// Like [`unpack_into`](Decompressor::unpack_into) for the blob that is the rest of `r`.
+    pub(crate) fn unpack_next(
+        &mut self,
+        r: &mut Reader<'_>,
+        max: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Malformed> {
+        self.unpack_into(r.take(r.rest().len())?, max, out)
     }
 
     /// Decompresses one frame of exactly `len` bytes, a length that the caller has checked.

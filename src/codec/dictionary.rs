@@ -1,6 +1,6 @@
 //! Dictionary: each distinct value once in the head, its number for each row.
 //!
-//! The head's parameters are `count varint | values`, laid out as a plain strip of that many rows.
+//! The head's parameters are `count varint | values`, in one of the forms of [`texts`].
 //! A strip is `mode u8` and one of: 0 = codes, packed in the bits that `count - 1` needs; 1 = runs:
 //! `runs varint | codes (packed) | lengths less one (varints)`; 2 = one packed blob of the codes'
 //! low bytes, and then their high bytes if there are more than 256 values.
@@ -13,13 +13,20 @@ use hashbrown::HashTable;
 use super::bitpack::{pack, packed_len, unpack32, width_of};
 use super::compress::Compressor;
 use super::page::{Decoder, Strip};
+use super::shaped::ShapedColumn;
 use super::varint::{Reader, put_varint};
-use super::{STRIP_ROWS, plain};
+use super::{STRIP_ROWS, texts};
 use crate::error::Malformed;
 use crate::record::TextVec;
 
 /// The most values of a dictionary.
 pub(super) const DICTIONARY_MAX: usize = 65_536;
+/// Dictionaries of as many values are tried as values of one shape.
+const SHAPED_MIN: usize = 32;
+/// Dictionaries of as many values are front-coded.
+const FRONT_MIN: usize = 32;
+/// Dictionaries of so many values are always sorted by bytes.
+const SORTED_MAX: usize = 256;
 /// Codes are tried as bytes under zstd if packing needs at least this many bytes.
 const ZSTD_MIN: usize = 48;
 
@@ -32,15 +39,16 @@ const BYTES: u8 = 2;
 pub(super) struct DictColumn {
     /// The number of each row's value.
     pub(super) codes: Vec<u32>,
-    /// The distinct values, sorted by bytes if they are few, else as they come.
+    /// The distinct values, in any order.
     pub(super) dictionary: TextVec,
 }
 
 impl DictColumn {
-    /// Numbers the values of a column; `None` if a dictionary would not pay, since there are too
-    /// many values, or more than half as many as rows.
-    pub(super) fn of(values: &TextVec, state: &RandomState) -> Option<DictColumn> {
+    /// Numbers the values of a column in the order in which they come; `None` if a dictionary
+    /// would not pay, since there are more values than `most`, or too many for the rows.
+    pub(super) fn of(values: &TextVec, most: usize, state: &RandomState) -> Option<DictColumn> {
         use std::hash::BuildHasher;
+        let most = most.min(DICTIONARY_MAX);
         let mut table: HashTable<u32> = HashTable::new();
         let mut codes: Vec<u32> = Vec::with_capacity(values.len());
         let mut dictionary = TextVec::new();
@@ -56,7 +64,7 @@ impl DictColumn {
                 Some(code) => *code,
                 None => {
                     let code = u32::try_from(dictionary.len()).ok()?;
-                    if dictionary.len() >= DICTIONARY_MAX || too_many(dictionary.len(), row) {
+                    if dictionary.len() >= most || too_many(dictionary.len(), row) {
                         return None;
                     }
                     dictionary.push(value);
@@ -68,18 +76,11 @@ impl DictColumn {
             codes.push(code);
             last = (value, code);
         }
-        if dictionary.len() > 2 && dictionary.len() * 2 > values.len() {
-            return None;
-        }
-        let mut column = DictColumn { codes, dictionary };
-        if column.dictionary.len() <= (values.len() / 8).max(64) {
-            column.sort();
-        }
-        Some(column)
+        Some(DictColumn { codes, dictionary })
     }
 
     /// Puts the dictionary in bytewise order.
-    fn sort(&mut self) {
+    pub(super) fn sort(&mut self) {
         let count = u32::try_from(self.dictionary.len()).unwrap_or(0);
         let mut order: Vec<u32> = (0..count).collect();
         let value = |code: u32| self.dictionary.get(code as usize);
@@ -98,10 +99,36 @@ impl DictColumn {
         self.dictionary = sorted;
     }
 
-    /// Appends the head's parameters.
-    pub(super) fn encode_params(&self, zstd: &mut Compressor, out: &mut Vec<u8>) {
-        put_varint(out, self.dictionary.len() as u64);
-        plain::encode_strip(&self.dictionary, (0, self.dictionary.len()), zstd, out);
+    /// The head's parameters. Sorts the values where that makes them smaller, so this comes
+    /// before any strip.
+    pub(super) fn params(&mut self, zstd: &mut Compressor, heads: &mut Compressor) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, self.dictionary.len() as u64);
+        let shaped = if self.dictionary.len() < SHAPED_MIN {
+            None
+        } else {
+            ShapedColumn::of(&self.dictionary)
+        };
+        let few = self.dictionary.len() <= SORTED_MAX;
+        match shaped {
+            Some(shaped) if shaped.is_hex() || !zstd.is_thorough() => {
+                texts::put_shaped(&self.dictionary, &shaped, zstd, &mut out);
+            }
+            shaped => {
+                if few || zstd.is_thorough() {
+                    self.sort();
+                }
+                let shaped = shaped.and_then(|_| ShapedColumn::of(&self.dictionary));
+                if let Some(shaped) = shaped {
+                    texts::put_shaped(&self.dictionary, &shaped, zstd, &mut out);
+                } else if self.dictionary.len() >= FRONT_MIN && zstd.is_thorough() {
+                    texts::put_front(&self.dictionary, heads, &mut out);
+                } else {
+                    texts::put_plain(&self.dictionary, zstd, &mut out);
+                }
+            }
+        }
+        out
     }
 
     /// Appends the strip of rows `from..to`.
@@ -170,8 +197,7 @@ pub(super) fn decode_params(
     if count == 0 {
         return Err(Malformed("empty dictionary"));
     }
-    let values = plain::decode_strip(r.take(r.rest().len())?, count, decoder)?;
-    Ok(Arc::new(values))
+    texts::decode(r, count, decoder).map(Arc::new)
 }
 
 /// Decodes a strip of `rows` rows.

@@ -11,6 +11,7 @@ use super::page::{
     Decoder, EncodedPage, Encoding, PageHead, PageInput, PageStats, Strip, StripsBuilder,
     strip_count,
 };
+use super::shaped::ShapedColumn;
 use super::template::TemplateEncoder;
 use super::{PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, plain, times};
 use crate::error::Malformed;
@@ -22,6 +23,9 @@ const SURE_DICTIONARY: usize = 256;
 const TEMPLATES_BYTES_MIN: usize = 4_096;
 /// and for values of on average so many.
 const TEMPLATES_LEN_MIN: usize = 12;
+
+/// The level of zstd for front-coded dictionaries of pages that stay.
+const HEAD_LEVEL: i32 = 9;
 
 /// How pages are encoded.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +42,8 @@ pub(crate) struct Encoder {
     options: EncodeOptions,
     zstd: Compressor,
     templates: TemplateEncoder,
+    /// For dictionaries, which are small and read whole: more work pays.
+    heads: Compressor,
     check: Decoder,
     hasher: RandomState,
 }
@@ -62,6 +68,7 @@ impl Encoder {
             options,
             zstd: Compressor::new(options.level),
             templates: TemplateEncoder::default(),
+            heads: Compressor::new(if options.level > 1 { HEAD_LEVEL } else { options.level }),
             check: Decoder::new(),
             hasher: RandomState::default(),
         }
@@ -106,20 +113,29 @@ impl Encoder {
     ) -> (Encoded, Option<Arc<TextVec>>) {
         let ints = IntColumn::of(values);
         if let Some(ints) = &ints
-            && ints.exceptions.is_empty()
+            && ints.holes.exceptions.is_empty()
         {
             stats.int_range = ints.range();
         }
-        let column = DictColumn::of(values, &self.hasher);
+        let most = if self.zstd.is_thorough() { values.len() } else { values.len() / 2 };
+        let mut column = DictColumn::of(values, most.max(2), &self.hasher);
         let sure = column.as_ref().is_some_and(|c| c.dictionary.len() <= SURE_DICTIONARY);
-        let ints = ints.map(|ints| self.integers(values, &ints));
-        let dictionary = column.as_ref().map(|c| self.dictionary(c));
-        let best = match (ints, dictionary) {
+        let shaped = if ints.is_some() || sure { None } else { ShapedColumn::of(values) };
+        let typed = match (ints, shaped) {
+            (Some(ints), _) => Some(self.integers(values, &ints)),
+            (None, Some(shaped)) => Some(self.shaped(values, &shaped)),
+            (None, None) => None,
+        };
+        let dictionary = column.as_mut().map(|c| self.dictionary(c));
+        let is_typed = typed.is_some();
+        let best = match (typed, dictionary) {
             (Some(a), Some(b)) => Some(if a.len() <= b.len() { a } else { b }),
             (a, b) => a.or(b),
         };
         let encoded = match best {
             Some(best) if sure => best,
+            // Typed values have no templates that would be smaller.
+            Some(best) if is_typed => self.smaller_of_plain(values, best),
             best => self.smaller_of_text(values, best),
         };
         match (encoded.encoding, column) {
@@ -128,22 +144,32 @@ impl Encoder {
         }
     }
 
+    fn shaped(&mut self, values: &TextVec, column: &ShapedColumn) -> Encoded {
+        let mut strips = StripsBuilder::default();
+        let plan = column.plan(middle_strip(values.len()), &mut self.zstd);
+        for range in strip_ranges(values.len()) {
+            column.encode_strip(values, range, &plan, &mut self.zstd, strips.open());
+            strips.close();
+        }
+        let mut params = Vec::new();
+        column.encode_params(&mut params);
+        let (head, strips) = strips.finish(&params);
+        Encoded { encoding: Encoding::Shaped, head, strips }
+    }
+
     fn integers(&mut self, values: &TextVec, ints: &IntColumn) -> Encoded {
         let mut strips = StripsBuilder::default();
-        let middle = strip_count(values.len()) / 2;
-        let order =
-            ints.best_order(middle * STRIP_ROWS, ((middle + 1) * STRIP_ROWS).min(values.len()));
+        let layout = ints.best_layout(middle_strip(values.len()), &mut self.zstd);
         for range in strip_ranges(values.len()) {
-            ints.encode_strip(values, range, order, strips.open());
+            ints.encode_strip(values, range, layout, &mut self.zstd, strips.open());
             strips.close();
         }
         let (head, strips) = strips.finish(&[]);
         Encoded { encoding: Encoding::Integers, head, strips }
     }
 
-    fn dictionary(&mut self, column: &DictColumn) -> Encoded {
-        let mut params = Vec::new();
-        column.encode_params(&mut self.zstd, &mut params);
+    fn dictionary(&mut self, column: &mut DictColumn) -> Encoded {
+        let params = column.params(&mut self.zstd, &mut self.heads);
         let mut strips = StripsBuilder::default();
         for range in strip_ranges(column.codes.len()) {
             column.encode_strip(range, &mut self.zstd, strips.open());
@@ -168,13 +194,18 @@ impl Encoder {
             },
         };
         match best {
-            Some(best) if self.plain_estimate(values) >= best.len() => best,
-            Some(best) => {
-                let plain = self.plain(values);
-                if plain.len() < best.len() { plain } else { best }
-            }
+            Some(best) => self.smaller_of_plain(values, best),
             None => self.plain(values),
         }
+    }
+
+    /// `best`, or plain strings if they are smaller.
+    fn smaller_of_plain(&mut self, values: &TextVec, best: Encoded) -> Encoded {
+        if self.plain_estimate(values) >= best.len() {
+            return best;
+        }
+        let plain = self.plain(values);
+        if plain.len() < best.len() { plain } else { best }
     }
 
     fn templates(&mut self, values: &TextVec) -> Option<Encoded> {
@@ -206,8 +237,7 @@ impl Encoder {
         if count < 2 {
             return 0;
         }
-        let middle = count / 2;
-        let (from, to) = (middle * STRIP_ROWS, ((middle + 1) * STRIP_ROWS).min(values.len()));
+        let (from, to) = middle_strip(values.len());
         let mut out = Vec::new();
         plain::encode_strip(values, (from, to), &mut self.zstd, &mut out);
         (out.len() + 10) * values.len() / (to - from).max(1)
@@ -283,6 +313,13 @@ impl Encoder {
     }
 }
 
+/// The rows of the strip in the middle of a page.
+fn middle_strip(rows: usize) -> (usize, usize) {
+    let middle = strip_count(rows) / 2 * STRIP_ROWS;
+    let from = if middle < rows { middle } else { 0 };
+    (from, (from + STRIP_ROWS).min(rows))
+}
+
 /// The rows of each strip of a page.
 fn strip_ranges(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..strip_count(rows)).map(move |i| (i * STRIP_ROWS, ((i + 1) * STRIP_ROWS).min(rows)))
@@ -295,39 +332,18 @@ fn constant(values: &TextVec) -> Option<&[u8]> {
     (same && values.iter().all(|v| v == first)).then_some(first)
 }
 
-/// The first eight bytes as a number that orders as they do; shorter values are padded with zeros.
-#[inline]
-fn order_prefix(value: &[u8]) -> u64 {
-    match value.first_chunk::<8>() {
-        Some(head) => u64::from_le_bytes(*head).swap_bytes(),
-        None => value.iter().zip(1u32..).fold(0, |n, (b, i)| n | u64::from(*b) << (64 - 8 * i)),
-    }
-}
-
 fn stats(values: &TextVec) -> PageStats {
-    let mut s = PageStats { min_len: u32::MAX, ..PageStats::default() };
-    let (mut min, mut max) = ((u64::MAX, None), (0u64, None));
-    for (row, value) in (0u32..).zip(values.iter()) {
-        s.rows += 1;
-        if value.is_empty() {
-            continue;
-        }
-        s.present += 1;
-        let len = u32::try_from(value.len()).unwrap_or(u32::MAX);
-        s.min_len = s.min_len.min(len);
-        s.max_len = s.max_len.max(len);
-        let prefix = order_prefix(value);
-        let at = |row: Option<u32>| row.map(|row| values.get(row as usize));
-        if prefix < min.0 || (prefix == min.0 && at(min.1).is_none_or(|m| value < m)) {
-            min = (prefix, Some(row));
-        }
-        if prefix > max.0 || (prefix == max.0 && at(max.1).is_none_or(|m| value > m)) {
-            max = (prefix, Some(row));
-        }
+    let mut stats = PageStats { min_len: u32::MAX, ..PageStats::default() };
+    stats.rows = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    let mut start = 0;
+    for end in values.ends() {
+        let len = end - start;
+        start = *end;
+        // An absent value counts as one of the greatest length here, which changes no minimum.
+        stats.min_len = stats.min_len.min(len.wrapping_sub(1));
+        stats.max_len = stats.max_len.max(len);
+        stats.present += u32::from(len > 0);
     }
-    if s.present == 0 {
-        s.min_len = 0;
-    }
-    s.text_range = min.1.zip(max.1);
-    s
+    stats.min_len = if stats.present == 0 { 0 } else { stats.min_len.wrapping_add(1) };
+    stats
 }

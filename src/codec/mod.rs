@@ -19,16 +19,19 @@ pub(crate) mod compress;
 mod dictionary;
 mod encoder;
 mod frame;
+mod holes;
 mod integers;
+mod numbers;
 mod page;
 mod plain;
+mod shaped;
 mod template;
+mod texts;
 mod times;
 pub(crate) mod varint;
 
 pub(crate) use bitmap::Bitmap;
 pub(crate) use encoder::{EncodeOptions, Encoder};
-pub(crate) use integers::{decode_ints, encode_ints};
 pub(crate) use page::{
     Decoder, EncodedPage, Encoding, PageHead, PageInput, PageStats, Strip, strip_count,
 };

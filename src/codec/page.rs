@@ -6,6 +6,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::compress::Decompressor;
+use super::shaped::{self, ShapedParams};
 use super::template::{TemplateStrip, TemplateTable};
 use super::varint::{Reader, put_varint};
 use super::{Bitmap, PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, dictionary, integers, plain, times};
@@ -14,8 +15,7 @@ use crate::record::TextVec;
 
 /// How the values of a page are stored. The numbers are part of the format.
 ///
-/// Numbers 6 to 13 are reserved for decimals, durations, sizes, IPv4, IPv6, UUID, hex, and times
-/// in text.
+/// Numbers 7 to 13 are reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Encoding {
@@ -31,6 +31,8 @@ pub(crate) enum Encoding {
     Times = 5,
     /// Templates and the values of their slots.
     Templates = 14,
+    /// Values of one shape: ids, addresses, numbers with units, times in text.
+    Shaped = 6,
 }
 
 impl Encoding {
@@ -43,6 +45,7 @@ impl Encoding {
             4 => Ok(Encoding::Integers),
             5 => Ok(Encoding::Times),
             14 => Ok(Encoding::Templates),
+            6 => Ok(Encoding::Shaped),
             _ => Err(Malformed("unknown encoding")),
         }
     }
@@ -105,8 +108,6 @@ pub(crate) struct PageStats {
     pub(crate) max_len: u32,
     /// Least and greatest value if all present ones are canonical decimal integers of 64 bits.
     pub(crate) int_range: Option<(i64, i64)>,
-    /// Rows that hold the bytewise least and greatest present value.
-    pub(crate) text_range: Option<(u32, u32)>,
 }
 
 impl PageStats {
@@ -316,6 +317,7 @@ enum Params {
     Const(Arc<TextVec>),
     Dictionary(Arc<TextVec>),
     Templates(Arc<TemplateTable>),
+    Shaped(Arc<ShapedParams>),
 }
 
 impl PageHead {
@@ -348,6 +350,7 @@ impl PageHead {
             Encoding::Templates => {
                 Params::Templates(Arc::new(TemplateTable::decode(&mut r, decoder)?))
             }
+            Encoding::Shaped => Params::Shaped(shaped::decode_params(&mut r)?),
             Encoding::Const => return Err(Malformed("const page with strips")),
         };
         r.finish()?;
@@ -397,7 +400,11 @@ impl PageHead {
     pub(crate) fn dictionary(&self) -> Option<&Arc<TextVec>> {
         match &self.params {
             Params::Const(dictionary) | Params::Dictionary(dictionary) => Some(dictionary),
-            Params::Plain | Params::Times | Params::Integers | Params::Templates(_) => None,
+            Params::Plain
+            | Params::Times
+            | Params::Integers
+            | Params::Shaped(_)
+            | Params::Templates(_) => None,
         }
     }
 
@@ -412,8 +419,14 @@ impl PageHead {
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.strips.capacity() * size_of::<StripRef>()
-            + self.dictionary().map_or(0, |d| d.heap_bytes())
-            + self.templates().map_or(0, |t| t.heap_bytes())
+            + match &self.params {
+                Params::Const(dictionary) | Params::Dictionary(dictionary) => {
+                    dictionary.heap_bytes()
+                }
+                Params::Shaped(params) => params.heap_bytes(),
+                Params::Templates(table) => table.heap_bytes(),
+                Params::Plain | Params::Times | Params::Integers => 0,
+            }
     }
 
     /// Verifies and decodes strip `i` from its bytes.
@@ -443,7 +456,10 @@ impl PageHead {
         match &self.params {
             Params::Plain => plain::decode_strip(bytes, rows, decoder).map(Strip::Text),
             Params::Times => times::decode_strip(bytes, rows).map(Strip::Times),
-            Params::Integers => integers::decode_strip(bytes, rows),
+            Params::Integers => integers::decode_strip(bytes, rows, decoder),
+            Params::Shaped(params) => {
+                shaped::decode_strip(bytes, rows, params, decoder).map(Strip::Text)
+            }
             Params::Dictionary(dictionary) => {
                 dictionary::decode_strip(bytes, rows, dictionary, decoder)
             }

@@ -58,7 +58,35 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|s| s.as_bytes().to_vec()),
         prop::collection::vec(any::<u8>(), 0..20),
         "[a-f0-9]{16}".prop_map(String::into_bytes),
+        shaped_value(),
     ]
+}
+
+/// Values that look like those of typed columns, and some that nearly do.
+fn shaped_value() -> impl Strategy<Value = Vec<u8>> {
+    shapes().prop_flat_map(|shape| shape).prop_map(String::into_bytes)
+}
+
+/// A strategy for values of one shape.
+fn shapes() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "[0-9a-f]{32}",
+        "[0-9A-F]{7}",
+        "[0-9a-fA-F]{8}",
+        "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
+        "req-[0-9A-F]{8}-[0-9A-F]{4}-4[0-9A-F]{3}-[0-9A-F]{4}-[0-9A-F]{12}",
+        "(10|192|8)[.][0-9]{1,3}[.][0-9]{1,3}[.][0-9]{1,2}",
+        "10[.][0-9]{1,2}[.]1[.][0-9]{1,2}:[0-9]{2,5}",
+        "-?[0-9]{1,3}[.][0-9]{1,6}(ms|s|\u{b5}s)",
+        "-?[0-9]{1,18}[.]?[0-9]{0,6}",
+        "2025-0[1-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{3}Z",
+        "1677-09-21T00:12:4[0-9][.][0-9]{9}Z",
+        "2025-01-02T03:04:[0-5][0-9]Z",
+        "(C|S)-0x[0-9a-f]{12}",
+        "blk_-?[1-9][0-9]{18}",
+        "[a-z]{1,3}[0-9]{1,3}",
+        "0[0-9]{5}",
+    ])
 }
 
 /// Columns of one kind of value as well as mixed ones, short and of several strips.
@@ -70,6 +98,14 @@ fn column() -> impl Strategy<Value = Vec<Vec<u8>>> {
             .prop_map(|(v, n)| (0..n).map(|i| v[i * i % v.len()].clone()).collect()),
         prop::collection::vec(ints(-5..1000), 0..300),
         prop::collection::vec(prop_oneof![9 => ints(0..100_000), 1 => value()], 2000..2100),
+        shapes().prop_flat_map(|shape| prop::collection::vec(
+            prop_oneof![40 => shape.prop_map(String::into_bytes), 1 => value()],
+            0..400,
+        )),
+        shapes().prop_flat_map(|shape| prop::collection::vec(
+            prop_oneof![200 => shape.prop_map(String::into_bytes), 1 => value()],
+            2000..2200,
+        )),
         (ints(0..1), 0usize..5000, -3i64..1000).prop_map(|(_, n, step)| {
             (0..n as i64).map(|i| (i * step + i % 7).to_string().into_bytes()).collect()
         }),
@@ -85,13 +121,14 @@ proptest! {
     #[test]
     fn mangled_strips_are_read_or_refused(
         values in column(),
+        level in 0i32..4,
         at in any::<usize>(),
         xor in 1u8..,
         keep in any::<usize>(),
     ) {
         // The decoders themselves, without the checksum before them.
         let values = text(&values);
-        let page = encode(&values, 1);
+        let page = encode(&values, level);
         let mut decoder = Decoder::new();
         let mut head = page.head.clone();
         if !head.is_empty() {
@@ -119,9 +156,6 @@ proptest! {
         prop_assert_eq!(stats.present as usize, present.len());
         prop_assert_eq!(stats.min_len as usize, present.iter().map(|v| v.len()).min().unwrap_or(0));
         prop_assert_eq!(stats.max_len as usize, present.iter().map(|v| v.len()).max().unwrap_or(0));
-        let range = stats.text_range.map(|(a, b)| (&values[a as usize], &values[b as usize]));
-        let want = present.iter().min().zip(present.iter().max()).map(|(a, b)| (*a, *b));
-        prop_assert_eq!(range, want);
         let numbers: Option<Vec<i64>> =
             present.iter().map(|v| std::str::from_utf8(v).ok()?.parse().ok()).collect();
         if let Some((min, max)) = stats.int_range {
@@ -132,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn columns_come_back(values in column(), level in 0i32..3) {
+    fn columns_come_back(values in column(), level in 0i32..4) {
         let values = text(&values);
         let page = encode(&values, level);
         prop_assert_eq!(decode(&page, values.len()), values);
@@ -199,7 +233,10 @@ fn the_encoding_follows_the_values() {
     let kind = |values: &TextVec| encode(values, 1).encoding;
     let spread = |i: usize| i.wrapping_mul(2_654_435_761) % 1_000_003;
     assert_eq!(kind(&made(5000, |i| spread(i).to_string())), Encoding::Integers);
-    assert_eq!(kind(&made(5000, |i| format!("{:08}x", spread(i)))), Encoding::Plain);
+    assert_eq!(kind(&made(5000, |i| format!("{:08}x", spread(i)))), Encoding::Shaped);
+    let letters = |n: usize| n.to_string().bytes().map(|b| (b + 49) as char).collect::<String>();
+    let text = |i: usize| [letters(spread(i)), letters(spread(i + 7))].join(" ");
+    assert_eq!(kind(&made(5000, |i| text(i).repeat(1 + i % 3))), Encoding::Plain);
     assert_eq!(kind(&made(5000, |i| format!("v{}", spread(i) % 300))), Encoding::Dictionary);
     let few = made(5000, |i| if i % 500 == 9 { "n/a".into() } else { spread(i).to_string() });
     let page = encode(&few, 1);
@@ -210,6 +247,33 @@ fn the_encoding_follows_the_values() {
     assert_eq!(counter.encoding, Encoding::Integers);
     assert!(counter.len() < 200, "{}", counter.len());
     assert_eq!(counter.stats.int_range, Some((1_000_000, 1_084_983)));
+}
+
+#[test]
+fn values_of_one_shape_take_the_bits_that_they_need() {
+    let spread = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let size = |f: &dyn Fn(usize) -> String| {
+        let page = encode(&made(4096, f), 3);
+        assert_eq!(page.encoding, Encoding::Shaped);
+        page.len()
+    };
+    let id = |i: usize| format!("{:016x}", spread(i));
+    assert!(size(&id) < 4096 * 8 + 100, "{}", size(&id));
+    let uuid = |i: usize| {
+        let (a, b) = (spread(i), spread(i + 9999));
+        let (c, d) = (b >> 48, b & 0xffff_ffff_ffff);
+        format!("{:08x}-{:04x}-{:04x}-{c:04x}-{d:012x}", a >> 32, a >> 16 & 0xffff, a & 0xffff)
+    };
+    assert!(size(&uuid) < 4096 * 16 + 100, "{}", size(&uuid));
+    let peer = |i: usize| {
+        let n = spread(i);
+        format!("10.{}.{}.{}:{}", n & 255, n >> 8 & 255, n >> 16 & 255, 32768 + (n >> 32 & 0x7fff))
+    };
+    assert!(size(&peer) < 4096 * 5 + 400, "{}", size(&peer));
+    let took = |i: usize| format!("{}.{:03}ms", spread(i) >> 58, spread(i) >> 20 & 511);
+    assert!(size(&took) < 4096 * 2 + 400, "{}", size(&took));
+    let time = |i: usize| format!("2025-06-02T00:{:02}:{:02}.{:03}Z", i / 100, i % 60, i % 1000);
+    assert!(size(&time) < 4096 * 3, "{}", size(&time));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! unit cost no more than that unit needs. A run that is long enough has a group of its own, since
 //! each stream has its own pace and unit; short ones share.
 
-use super::integers::{decode_numbers, encode_numbers};
+use super::numbers::{decode_numbers, encode_numbers};
 use super::varint::{Reader, put_varint};
 use super::{STRIP_ROWS, frame};
 use crate::error::Malformed;
