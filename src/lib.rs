@@ -34,8 +34,8 @@ pub use query::{
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};
 pub use store::{
     Acknowledged, ColumnBytes, CompactReport, DayInfo, FlushReport, Hits, HitsSeries, Ingest,
-    Inspection, KnownDamage, OpenReport, PartInspection, Store, StoreStats, ValueHits,
-    VerifyProgress, VerifyReport,
+    Inspection, KnownDamage, OpenReport, PartInspection, RepairReport, SalvagedPart, Store,
+    StoreStats, ValueHits, VerifyProgress, VerifyReport,
 };
 
 /// The README's example is a test.

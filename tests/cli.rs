@@ -346,3 +346,40 @@ fn acknowledged_rows_are_told_at_once() {
     let output = loglith(&["query", "--store", &store, "* | count()"]);
     assert_eq!(rows(&output)[0]["count(*)"], "80021");
 }
+
+/// One damaged part: queries say so or skip it, a repair saves the rest.
+#[test]
+fn damage_is_skipped_on_request_and_repaired() {
+    let (_dir, store) = filled();
+    let add = |line: &str| {
+        let file = Path::new(&store).with_file_name("more.json");
+        std::fs::write(&file, line).unwrap();
+        let output = loglith(&["ingest", "--store", &store, file.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    add("{\"_time\":\"2025-07-01T10:00:00Z\",\"_msg\":\"later\"}\n");
+    let part = std::fs::read_dir(Path::new(&store).join("20250601")).unwrap().next().unwrap();
+    let part = part.unwrap().path();
+    let mut bytes = std::fs::read(&part).unwrap();
+    let end = bytes.len() - 10;
+    bytes[end] ^= 1;
+    std::fs::write(&part, bytes).unwrap();
+    let query = |more: &[&str]| loglith(&[&["query", "--store", &store], more, &["*"]].concat());
+    assert_eq!(query(&[]).status.code(), Some(4));
+    let skipping = query(&["--skip-damaged", "--stats"]);
+    assert_eq!(skipping.status.code(), Some(4));
+    assert_eq!(stdout(&skipping).lines().count(), 1);
+    let told = stderr(&skipping);
+    assert!(told.contains("skipped: ") && told.contains("up to 3 rows"), "{told}");
+    assert!(stdout(&loglith(&["inspect", "--store", &store])).contains("damage: "));
+    let repair = loglith(&["repair", "--store", &store]);
+    assert_eq!(repair.status.code(), Some(4), "{}", stdout(&repair));
+    assert!(stdout(&repair).contains("at least 3 rows are lost"), "{}", stdout(&repair));
+    assert_eq!(query(&[]).status.code(), Some(4));
+    let repair = loglith(&["repair", "--store", &store, "--accept-loss"]);
+    assert!(repair.status.success(), "{}", stdout(&repair));
+    assert_eq!(rows(&query(&[])).len(), 1);
+    assert!(loglith(&["verify", "--store", &store]).status.success());
+    let nothing = loglith(&["repair", "--store", &format!("{store}-x")]);
+    assert_eq!(nothing.status.code(), Some(3));
+}

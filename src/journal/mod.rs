@@ -21,7 +21,7 @@ pub(crate) use commit::Commit;
 #[cfg(feature = "fuzzing")]
 pub(crate) use record::decode;
 pub(crate) use record::encode;
-pub(crate) use replay::{Gap, Replayed, replay, segment_lengths};
+pub(crate) use replay::{Gap, Replayed, replay, segment_lengths, segment_stores};
 pub(crate) use segment::is_segment;
 #[cfg(feature = "fuzzing")]
 pub(crate) use segment::{

@@ -159,6 +159,18 @@ pub(crate) fn segment_lengths(disk: &dyn Disk, root: &Path) -> Result<Vec<(u64, 
     Ok(lengths)
 }
 
+/// The store that each segment belongs to, as far as its header can be read.
+pub(crate) fn segment_stores(disk: &dyn Disk, root: &Path) -> Result<Vec<u128>> {
+    let mut stores = Vec::new();
+    for (segment, _) in segment_lengths(disk, root)? {
+        let file = disk.open_read(&segment_path(root, segment))?;
+        let header = read_vec_at(file.as_ref(), 0, HEADER_LEN as u64).ok();
+        let header = header.and_then(|bytes| SegmentHeader::decode(&bytes).ok());
+        stores.extend(header.map(|h| h.store_id));
+    }
+    Ok(stores)
+}
+
 fn read_all(file: &dyn ReadAt, path: &Path) -> Result<Vec<u8>> {
     let len = file.len().map_err(|e| Error::io("read", path, e))?;
     read_vec_at(file, 0, len).map_err(|e| Error::io("read", path, e))

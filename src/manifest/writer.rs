@@ -107,6 +107,31 @@ impl Manifest {
         Ok((manifest, report))
     }
 
+    /// Makes the directory a store of this id whose manifest is lost: every manifest file goes to
+    /// quarantine. Reservations begin behind `ids` and `sequences`, far enough to be beyond what
+    /// the lost manifest gave out.
+    ///
+    /// # Errors
+    /// Those of the disk; after any of them the manifest is lost still, and this can be repeated.
+    pub(crate) fn create_anew(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        store_id: StoreId,
+        ids: u64,
+        sequences: u64,
+    ) -> Result<Manifest> {
+        for generation in generations(disk.as_ref(), dir)? {
+            quarantine(disk.as_ref(), dir, &manifest_path(dir, generation))?;
+        }
+        let mut state = ManifestState::new(store_id);
+        let far = |n: u64| n.saturating_add(LOST_RESERVATIONS);
+        let mut edit = Edit::of(Change::ReserveIds { below: far(ids) });
+        edit.push(Change::ReserveSequences { below: far(sequences) });
+        state.apply(&edit).map_err(|e| e.at(dir, 0))?;
+        let log = write_generation(disk.as_ref(), dir, 1, &state, 0)?;
+        Ok(Manifest::with_log(disk, dir, state, log))
+    }
+
     fn open_damaged(
         disk: Arc<dyn Disk>,
         dir: &Path,

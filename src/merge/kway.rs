@@ -6,7 +6,7 @@ use super::stream_rows::StreamRows;
 use crate::Result;
 use crate::part::{
     ByteSink, ConstantFinder, Names, PartBuilder, PartReader, PartSummary, ReadContext, ReadStats,
-    RowCursor, StreamSize, WriterOptions,
+    RowCursor, SkippedRows, StreamSize, WriterOptions,
 };
 use crate::record::StreamKey;
 
@@ -53,14 +53,8 @@ pub(crate) fn merge_parts(
     let stats = ReadStats::default();
     let contexts: Vec<ReadContext<'_>> = inputs.iter().map(|_| ReadContext::new(&stats)).collect();
     let (names, maps) = join_names(inputs, &contexts)?;
-    let mut open = Vec::with_capacity(inputs.len());
-    for ((part, cx), map) in inputs.iter().zip(&contexts).zip(maps) {
-        let mut input =
-            Input { cursor: part.rows(cx), map, text: Vec::new(), ordinal: None, here: false };
-        if input.advance()? {
-            open.push(input);
-        }
-    }
+    let cursors = inputs.iter().zip(&contexts).map(|(part, cx)| part.rows(cx));
+    let open = open_inputs(cursors.zip(maps))?;
     let mut merge = Merge {
         inputs: open,
         builder: PartBuilder::new(options, names.clone(), sink)?,
@@ -76,6 +70,48 @@ pub(crate) fn merge_parts(
         rows_in: inputs.iter().map(|p| p.footer().rows).sum(),
         bytes_in: inputs.iter().map(|p| p.footer().len).sum(),
     })
+}
+
+/// Writes the rows of a damaged part that can be read as another part; `skipped` counts those
+/// that cannot.
+///
+/// # Errors
+/// `Corrupted` if the part's names or its list of blocks are damaged; those of the sink.
+pub(crate) fn salvage_part(
+    part: &PartReader,
+    options: &WriterOptions,
+    skipped: &SkippedRows,
+    sink: &mut dyn ByteSink,
+) -> Result<PartSummary> {
+    let stats = ReadStats::default();
+    let contexts = [ReadContext::new(&stats)];
+    let (names, maps) = join_names(&[part], &contexts)?;
+    let cursors = contexts.iter().map(|cx| part.sound_rows(cx, skipped));
+    let open = open_inputs(cursors.zip(maps))?;
+    let mut merge = Merge {
+        inputs: open,
+        builder: PartBuilder::new(options, names.clone(), sink)?,
+        names,
+        keep: None,
+        dropped: 0,
+        held: StreamRows::default(),
+    };
+    while merge.stream()? {}
+    merge.builder.finish()
+}
+
+/// The inputs that have rows, each at its first.
+fn open_inputs<'a>(
+    cursors: impl Iterator<Item = (RowCursor<'a>, Vec<u32>)>,
+) -> Result<Vec<Input<'a>>> {
+    let mut open = Vec::new();
+    for (cursor, map) in cursors {
+        let mut input = Input { cursor, map, text: Vec::new(), ordinal: None, here: false };
+        if input.advance()? {
+            open.push(input);
+        }
+    }
+    Ok(open)
 }
 
 /// The names with values of all inputs, and for each input the numbers of its names among them.

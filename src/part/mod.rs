@@ -53,7 +53,7 @@ pub(crate) use names::Names;
 pub(crate) use reader::{ChunkRef, Expected, PartReader};
 #[cfg(feature = "fuzzing")]
 pub(crate) use remake::{Unit, remake};
-pub(crate) use rows::RowCursor;
+pub(crate) use rows::{RowCursor, SkippedRows, SkippedUnit};
 pub(crate) use runs::Runs;
 pub(crate) use sink::{ByteSink, FileSink};
 pub(crate) use source::{Cached, PartCache, PartSource, ReadContext, ReadStats};

@@ -1,6 +1,6 @@
 //! All rows of a part, one after the other, a strip of each column in memory at a time.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::block_reader::{BlockReader, ColumnPage, page_of};
@@ -11,11 +11,11 @@ use super::reader::PartReader;
 use super::runs::Runs;
 use super::source::ReadContext;
 use super::sparse::SparseColumn;
-use crate::Result;
 use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Malformed;
 use crate::index::StreamChunk;
 use crate::record::StreamKey;
+use crate::{Error, Result};
 
 /// Walks over the rows of a part in its order.
 pub(crate) struct RowCursor<'a> {
@@ -29,6 +29,39 @@ pub(crate) struct RowCursor<'a> {
     /// Row of the block; the one that is current.
     row: usize,
     stream: OpenStream,
+    /// Where rows are counted that cannot be read; without it they are an error.
+    skipped: Option<&'a SkippedRows>,
+    /// What is being read, and passed over if that fails.
+    unit: Option<SkippedUnit>,
+}
+
+/// Rows that a walk has passed over because they cannot be read.
+#[derive(Debug, Default)]
+pub(crate) struct SkippedRows {
+    units: RefCell<Vec<SkippedUnit>>,
+}
+
+/// A unit that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SkippedUnit {
+    /// Its rows.
+    pub(crate) rows: u64,
+    /// The earliest time that they can have.
+    pub(crate) min_time: i64,
+    /// The latest time that they can have.
+    pub(crate) max_time: i64,
+}
+
+impl SkippedRows {
+    /// All of them together; none if every row could be read.
+    pub(crate) fn total(&self) -> Option<SkippedUnit> {
+        let join = |a: SkippedUnit, b: SkippedUnit| SkippedUnit {
+            rows: a.rows.saturating_add(b.rows),
+            min_time: a.min_time.min(b.min_time),
+            max_time: a.max_time.max(b.max_time),
+        };
+        self.units.borrow().iter().copied().reduce(join)
+    }
 }
 
 /// The stream of the current row.
@@ -83,30 +116,74 @@ impl PartReader {
             block: None,
             row: 0,
             stream: OpenStream::default(),
+            skipped: None,
+            unit: None,
         }
+    }
+
+    /// As [`rows`](PartReader::rows), but passes over what is damaged: index blocks, blocks,
+    /// strips, and the runs of streams whose labels cannot be read.
+    pub(crate) fn sound_rows<'a>(
+        &'a self,
+        cx: &'a ReadContext<'a>,
+        skipped: &'a SkippedRows,
+    ) -> RowCursor<'a> {
+        RowCursor { skipped: Some(skipped), ..self.rows(cx) }
     }
 }
 
 impl<'a> RowCursor<'a> {
     /// Steps to the next row; false behind the last.
     pub(crate) fn advance(&mut self) -> Result<bool> {
+        loop {
+            match self.step() {
+                Err(e @ Error::Corrupted(_)) => match (self.skipped, self.unit.take()) {
+                    (Some(skipped), Some(unit)) => skipped.units.borrow_mut().push(unit),
+                    _ => return Err(e),
+                },
+                stepped => return stepped,
+            }
+        }
+    }
+
+    /// One step; when it fails it has set `unit`, and stands on the last row of that.
+    fn step(&mut self) -> Result<bool> {
         self.row += 1;
         let done = self.block.as_ref().is_none_or(|b| self.row >= b.reader.rows());
         if done {
-            self.row = 0;
+            (self.row, self.block) = (0, None);
             self.block = self.open_block()?;
         }
         let Some(block) = &mut self.block else { return Ok(false) };
+        let head = block.reader.head_of_block();
+        let (first_stream, min_time, max_time) = (head.first_stream, head.min_time, head.max_time);
+        let rest = |row: usize, end: usize| {
+            let rows = end.saturating_sub(row) as u64;
+            SkippedUnit { rows, min_time, max_time }
+        };
         let strip = self.row / STRIP_ROWS;
         if block.strip != Some(strip) {
-            block.load(strip)?;
+            let end = ((strip + 1) * STRIP_ROWS).min(block.reader.rows());
+            self.unit = Some(rest(self.row, end));
+            if let Err(e) = block.load(strip) {
+                self.row = end.saturating_sub(1);
+                return Err(e);
+            }
         }
         while self.row >= block.runs.rows(block.run).end as usize {
             block.run += 1;
         }
-        let ordinal = block.reader.head_of_block().first_stream + count32(block.run);
+        let ordinal = first_stream + count32(block.run);
         if self.stream.ordinal != Some(ordinal) {
-            self.stream = self.open_stream(ordinal)?;
+            let end = block.runs.rows(block.run).end as usize;
+            self.unit = Some(rest(self.row, end));
+            match self.open_stream(ordinal) {
+                Ok(stream) => self.stream = stream,
+                Err(e) => {
+                    self.row = end.saturating_sub(1);
+                    return Err(e);
+                }
+            }
         }
         Ok(true)
     }
@@ -160,19 +237,38 @@ impl<'a> RowCursor<'a> {
 
     /// Opens the next block; none behind the last.
     fn open_block(&mut self) -> Result<Option<OpenBlock<'a>>> {
+        self.unit = None;
         let entries = self.part.metaindex(self.cx)?;
-        let Some(entry) = entries.get(self.entry) else { return Ok(None) };
+        let number = self.entry;
+        let Some(entry) = entries.get(number) else { return Ok(None) };
         let index = match &self.index {
-            Some((entry, index)) if *entry == self.entry => Arc::clone(index),
-            _ => self.part.index_block_once(self.cx, self.entry)?,
+            Some((held, index)) if *held == number => Arc::clone(index),
+            _ => {
+                self.unit = Some(SkippedUnit {
+                    rows: entry.rows,
+                    min_time: entry.min_time,
+                    max_time: entry.max_time,
+                });
+                // Behind it, if it cannot be read.
+                self.entry += 1;
+                let index = self.part.index_block_once(self.cx, number)?;
+                self.entry = number;
+                index
+            }
         };
-        self.index = Some((self.entry, Arc::clone(&index)));
-        let reader = self.part.block(self.cx, &index, self.next_block)?;
+        self.index = Some((number, Arc::clone(&index)));
+        let block = self.next_block;
         self.next_block += 1;
         if self.next_block >= entry.blocks as usize {
             self.next_block = 0;
             self.entry += 1;
         }
+        self.unit = index.heads().nth(block).map(|head| SkippedUnit {
+            rows: u64::from(head.rows),
+            min_time: head.min_time,
+            max_time: head.max_time,
+        });
+        let reader = self.part.block(self.cx, &index, block)?;
         OpenBlock::new(reader).map(Some)
     }
 

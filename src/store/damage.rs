@@ -8,8 +8,8 @@ use crate::error::{Corruption, Error, Result};
 use crate::io::{Disk, Fsync, file_name, is_not_found};
 use crate::journal::{Gap, Replayed, is_segment};
 use crate::manifest::{
-    Change, DamageMark, Edit, Facts, LOCK_FILE, Manifest, ManifestState, Reconciled, day_dir_name,
-    list_files, manifest_path, part_file_name, part_path, reconcile,
+    Change, DamageMark, Edit, Facts, LOCK_FILE, Manifest, ManifestState, Reconciled, Removal,
+    day_dir_name, list_files, manifest_path, part_file_name, part_path, reconcile,
 };
 use crate::partition::{Hole, Snapshot};
 use crate::record::Timestamp;
@@ -99,12 +99,17 @@ pub(crate) fn record_gaps(manifest: &mut Manifest, replayed: &Replayed) -> Resul
 
 /// Records files that recovery sets aside after edits of the manifest were lost: they may have
 /// been listed, and hold rows that nothing else does.
-pub(crate) fn record_set_aside(manifest: &mut Manifest, decided: &Reconciled) -> Result<()> {
-    if decided.quarantine.is_empty() {
+pub(crate) fn record_set_aside(
+    manifest: &mut Manifest,
+    decided: &Reconciled,
+    is_needless: impl Fn(&Removal) -> bool,
+) -> Result<()> {
+    let lossy: Vec<&Removal> = decided.quarantine.iter().filter(|f| !is_needless(f)).collect();
+    if lossy.is_empty() {
         return Ok(());
     }
     let ids = manifest.reserve_ids()?.start..;
-    let mark = |(file, id): (&crate::manifest::Removal, u64)| {
+    let mark = |(file, id): (&Removal, u64)| {
         let (day, part_id) = (file.place.day, file.place.part_id);
         let (min_time, max_time) = times_of_day(day);
         Change::AddDamage(DamageMark {
@@ -118,7 +123,7 @@ pub(crate) fn record_set_aside(manifest: &mut Manifest, decided: &Reconciled) ->
             max_time,
         })
     };
-    let changes = decided.quarantine.iter().zip(ids).map(mark).collect();
+    let changes = lossy.into_iter().zip(ids).map(mark).collect();
     manifest.append(&Edit { changes }, Fsync::Now)
 }
 

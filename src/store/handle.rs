@@ -16,6 +16,7 @@ use super::core::{Core, Role};
 use super::ingest::Ingest;
 use super::inspect::{Inspection, PartInspection};
 use super::query::SnapshotParts;
+use super::repair::{self, RepairReport};
 use super::report::{CompactReport, FlushReport, OpenReport, StoreStats};
 use super::verify::{VerifyProgress, VerifyReport};
 use super::{merger, open, workers};
@@ -54,6 +55,24 @@ struct Inner {
 }
 
 impl Options {
+    /// Brings a damaged store back to where every query works, as far as it can:
+    ///
+    /// * a manifest that is lost is made anew from the footers of the parts;
+    /// * rows of the journal are moved to parts;
+    /// * of each damaged part, the rows that can be read go to a new part;
+    /// * files that cannot be used are moved to the directory `quarantine`, never removed.
+    ///
+    /// Rows that are lost for good are remembered: queries over their times fail with
+    /// [`Error::Corrupted`](crate::Error::Corrupted), also after the repair, until it is called with
+    /// `accept_loss`. Reads every byte of the store. A second repair changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::NotAStore`](crate::Error::NotAStore), [`Error::Locked`](crate::Error::Locked) if it
+    /// is open for writing, and those of the disk; it can be repeated after any of them.
+    pub fn repair(self, dir: impl AsRef<Path>, accept_loss: bool) -> Result<RepairReport> {
+        repair::repair(self, dir.as_ref(), accept_loss)
+    }
+
     /// Opens the store in `dir` for writing, creating it if there is none.
     ///
     /// # Errors
@@ -95,6 +114,14 @@ impl Store {
     /// [`Error::NotAStore`](crate::Error::NotAStore) if there is none.
     pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Store> {
         Options::new().open_read_only(dir)
+    }
+
+    /// Repairs the store in `dir` with the default options; see [`Options::repair`].
+    ///
+    /// # Errors
+    /// Those of [`Options::repair`].
+    pub fn repair(dir: impl AsRef<Path>, accept_loss: bool) -> Result<RepairReport> {
+        Options::new().repair(dir, accept_loss)
     }
 
     pub(crate) fn open_with(options: Options, dir: &Path) -> Result<Store> {

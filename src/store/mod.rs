@@ -22,7 +22,9 @@ mod inspect;
 mod merger;
 mod open;
 mod query;
+mod rebuild;
 mod recovered;
+mod repair;
 mod report;
 mod state;
 #[cfg(test)]
@@ -37,5 +39,6 @@ pub use handle::Store;
 pub use helpers::{Hits, HitsSeries, ValueHits};
 pub use ingest::Ingest;
 pub use inspect::{ColumnBytes, DayInfo, Inspection, PartInspection};
+pub use repair::{RepairReport, SalvagedPart};
 pub use report::{CompactReport, FlushReport, OpenReport, StoreStats};
 pub use verify::{VerifyProgress, VerifyReport};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
-use crate::io::{DescriptorCache, Disk};
+use crate::io::{DescriptorCache, Disk, LockGuard};
 use crate::journal::{Commit, Journal, Replayed, replay};
 use crate::manifest::{
     Facts, LOCK_FILE, Manifest, ManifestReport, ManifestState, PartFacts, PartRef, QUARANTINE_DIR,
@@ -39,6 +39,12 @@ pub(crate) fn open_writer(options: Options, dir: &Path) -> Result<Core> {
     let disk = Arc::clone(&options.disk);
     disk.create_dir_all(dir)?;
     let lock = disk.lock(&dir.join(LOCK_FILE))?;
+    open_locked(options, dir, lock)
+}
+
+/// Opens a store for writing whose lock is held.
+pub(crate) fn open_locked(options: Options, dir: &Path, lock: Box<dyn LockGuard>) -> Result<Core> {
+    let disk = Arc::clone(&options.disk);
     let (mut manifest, manifest_report) = open_manifest(&disk, dir)?;
     let mut report = OpenReport::default();
     note_manifest(&manifest_report, &mut report);
@@ -202,7 +208,7 @@ fn recover_files(
     let decided = reconcile(manifest.state(), &listing.parts, unsynced, &mut facts);
     note_recovery(&decided, report);
     if manifest_report.fallback.is_some() {
-        record_set_aside(manifest, &decided)?;
+        record_set_aside(manifest, &decided, |_| false)?;
     }
     // A part has its final name only after its bytes were synced, so adopting needs no sync.
     carry_out(disk, dir, manifest, &decided, &listing)

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Check every byte of a store against its checksums
     Verify(StoreArgs),
+    /// Save what is left of a damaged store
+    Repair(RepairArgs),
     /// Load real logs into a store and run ten queries on them
     Demo(DemoArgs),
 }
@@ -188,6 +190,15 @@ pub(crate) struct InspectArgs {
 
 fn part_id(text: &str) -> Result<u64, String> {
     u64::from_str_radix(text, 16).map_err(|e| e.to_string())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RepairArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Let queries answer without the rows that are lost for good
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
 }
 
 #[derive(Debug, Args)]

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Compact(a) => report::compact(&a),
         Command::Inspect(a) => report::inspect(&a),
         Command::Verify(a) => report::verify(&a),
+        Command::Repair(a) => report::repair(&a),
         Command::Demo(a) => demo::run(&a),
     };
     exit::code(done)

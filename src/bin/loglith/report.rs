@@ -1,11 +1,11 @@
-//! `loglith compact`, `inspect` and `verify`.
+//! `loglith compact`, `inspect`, `repair` and `verify`.
 
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::ProgressBar;
 use loglith::Store;
 
-use crate::args::{InspectArgs, StoreArgs};
+use crate::args::{InspectArgs, RepairArgs, StoreArgs};
 use crate::exit::{Failure, Outcome, end, tell_opening};
 
 /// Flushes, merges, and prints what that did.
@@ -33,6 +33,18 @@ pub(crate) fn inspect(args: &InspectArgs) -> Outcome {
         None => writeln!(out, "{}", store.inspect()?)?,
     }
     end(sound)
+}
+
+/// Saves what is left of a damaged store, and says what is lost.
+pub(crate) fn repair(args: &RepairArgs) -> Outcome {
+    let report = Store::repair(&args.store.store, args.accept_loss)?;
+    writeln!(io::stdout(), "{report}")?;
+    if report.is_complete() {
+        return Ok(());
+    }
+    // Without a standard error the exit code has to say it.
+    let _ = writeln!(io::stderr(), "run it with --accept-loss to have queries answer without them");
+    Err(Failure::Damage)
 }
 
 /// Reads everything and checks it.

@@ -8,6 +8,7 @@ mod life;
 mod merges;
 #[allow(clippy::cast_possible_truncation)]
 mod model;
+mod repairs;
 mod sweep;
 
 use std::path::{Path, PathBuf};

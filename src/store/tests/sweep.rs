@@ -18,7 +18,7 @@ type Fields = BTreeMap<String, String>;
 type Answer = BTreeMap<u64, Fields>;
 
 /// A store of merged and flushed parts, with rows that only the journal has; all of it synced.
-fn fixture() -> SimDisk {
+pub(super) fn fixture() -> SimDisk {
     let disk = Arc::new(SimDisk::new());
     let store = options(&disk, Durability::Process).seal_bytes(1 << 20).open(root()).unwrap();
     let ingest = ingest(&store);
@@ -41,7 +41,7 @@ fn fixture() -> SimDisk {
 const LAST_BATCH: u64 = 83;
 /// Rows that only the journal has.
 const IN_JOURNAL: u64 = 75;
-const ROWS: u64 = 87;
+pub(super) const ROWS: u64 = 87;
 
 fn ask(store: &Store, text: &str, options: &QueryOptions) -> Result<(Answer, u64, u64)> {
     let mut rows = store.query_with(&text.parse::<Query>().unwrap(), options)?;
