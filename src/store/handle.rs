@@ -63,8 +63,8 @@ impl Options {
     /// * files that cannot be used are moved to the directory `quarantine`, never removed.
     ///
     /// Rows that are lost for good are remembered: queries over their times fail with
-    /// [`Error::Corrupted`](crate::Error::Corrupted), also after the repair, until it is called with
-    /// `accept_loss`. Reads every byte of the store. A second repair changes nothing.
+    /// [`Error::Corrupted`](crate::Error::Corrupted), also after the repair, until it is called
+    /// with `accept_loss`. Reads every byte of the store. A second repair changes nothing.
     ///
     /// # Errors
     /// [`Error::NotAStore`](crate::Error::NotAStore), [`Error::Locked`](crate::Error::Locked) if it
