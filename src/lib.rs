@@ -1,8 +1,6 @@
 //! loglith: an embeddable columnar storage engine for logs.
 //!
 //! The rooms of the crate, lower layers first; each folder's first page says what lives there.
-// Rooms are built bottom-up; items of a lower room may not have their caller yet.
-#![allow(dead_code, unused_imports)]
 
 mod codec;
 mod error;
@@ -21,7 +19,6 @@ mod partition;
 mod query;
 mod record;
 mod store;
-mod sync;
 
 pub use error::{Corruption, Error, QueryError, Result};
 pub use ingest::{IngestOptions, IngestReport, RejectExample, RejectReason, Rejected};

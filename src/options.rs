@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::io::{Clock, Disk, RealDisk, SystemClock};
-use crate::record::Timestamp;
+use crate::record::{Timestamp, Zone};
+use crate::{Error, Result};
 
 /// What an acknowledged write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -128,6 +129,7 @@ impl Options {
 #[derive(Debug, Clone)]
 pub struct QueryOptions {
     pub(crate) now: Option<Timestamp>,
+    pub(crate) zone: Zone,
     pub(crate) workers: Option<usize>,
     pub(crate) memory_limit_bytes: u64,
     pub(crate) deadline: Option<Duration>,
@@ -140,6 +142,7 @@ impl Default for QueryOptions {
     fn default() -> QueryOptions {
         QueryOptions {
             now: None,
+            zone: Zone::UTC,
             workers: None,
             memory_limit_bytes: DEFAULT_QUERY_MEMORY_BYTES,
             deadline: None,
@@ -164,6 +167,28 @@ impl QueryOptions {
     pub fn now(mut self, now: Timestamp) -> QueryOptions {
         self.now = Some(now);
         self
+    }
+
+    /// The time zone of times that the query gives without one, of days and hours such as in
+    /// `_time:day_range[09:00, 17:00]`, and of the buckets of `_time`: `UTC`, `local`, an offset
+    /// such as `+02:00`, or a name of the system's table of zones such as `Europe/Berlin`. Times
+    /// are printed in UTC. Default: UTC.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`](crate::Error::InvalidOption) if there is no such zone.
+    ///
+    /// ```
+    /// # use loglith::QueryOptions;
+    /// let options = QueryOptions::new().time_zone("+02:00")?;
+    /// assert!(options.time_zone("Mars/Olympus").is_err());
+    /// # Ok::<(), loglith::Error>(())
+    /// ```
+    pub fn time_zone(mut self, name: &str) -> Result<QueryOptions> {
+        self.zone = Zone::named(name).ok_or_else(|| Error::InvalidOption {
+            name: "time_zone",
+            why: format!("{name:?} is no time zone that this system knows"),
+        })?;
+        Ok(self)
     }
 
     /// At most this many threads. Default: one for each core. The answer does not depend on it.

@@ -69,15 +69,8 @@ impl Bitmap {
         }
     }
 
-    /// Takes `row` out of the set.
-    #[inline]
-    pub(crate) fn clear(&mut self, row: usize) {
-        if let Some(w) = self.words.get_mut(row / 64) {
-            *w &= !(1 << (row % 64));
-        }
-    }
-
     /// Puts all rows into the set.
+    #[cfg(test)]
     pub(crate) fn fill(&mut self) {
         self.words.fill(u64::MAX);
         self.trim();
@@ -172,6 +165,7 @@ impl Bitmap {
     }
 
     /// The last row in the set.
+    #[cfg(test)]
     pub(crate) fn last(&self) -> Option<usize> {
         let i = self.words.iter().rposition(|w| *w != 0)?;
         let w = self.words.get(i)?;

@@ -74,11 +74,6 @@ impl Encoder {
         }
     }
 
-    /// The compressor, for blobs that are no pages.
-    pub(crate) fn compressor(&mut self) -> &mut Compressor {
-        &mut self.zstd
-    }
-
     /// Encodes one column of one block in the smallest encoding.
     ///
     /// Fails only if a verification was asked for and found a difference.

@@ -32,7 +32,6 @@ pub(crate) mod varint;
 
 pub(crate) use bitmap::Bitmap;
 pub(crate) use encoder::{EncodeOptions, Encoder};
-pub(crate) use numbers::{decode_ints, encode_ints};
 pub(crate) use page::{
     Decoder, EncodedPage, Encoding, PageHead, PageInput, PageStats, Strip, strip_count,
 };

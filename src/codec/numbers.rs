@@ -11,30 +11,6 @@ use crate::error::Malformed;
 /// So many numbers at least are tried as bytes under zstd.
 const PLANES_MIN: usize = 64;
 
-/// Appends `numbers` with the order of differences, a byte, that makes them smallest.
-pub(crate) fn encode_ints(numbers: &[i64], out: &mut Vec<u8>) {
-    let mut best: Vec<u8> = Vec::new();
-    for order in 0..=2 {
-        let mut trial = vec![order];
-        encode_numbers(&mut numbers.to_vec(), order, &mut trial);
-        if order == 0 || trial.len() < best.len() {
-            best = trial;
-        }
-    }
-    out.extend_from_slice(&best);
-}
-
-/// Reads `n` numbers that [`encode_ints`] wrote; `n` must have been checked against a cap.
-pub(crate) fn decode_ints(r: &mut Reader<'_>, n: usize) -> Result<Vec<i64>, Malformed> {
-    let order = r.u8()?;
-    if order > 2 {
-        return Err(Malformed("unknown order of differences"));
-    }
-    let mut numbers = vec![0i64; n];
-    decode_numbers(r, order, &mut numbers)?;
-    Ok(numbers)
-}
-
 /// Appends numbers; overwrites them.
 pub(super) fn encode_numbers(numbers: &mut [i64], order: u8, out: &mut Vec<u8>) {
     if let Some(rest) = differences(numbers, order, out) {

@@ -110,12 +110,7 @@ pub(crate) struct PageStats {
     pub(crate) int_range: Option<(i64, i64)>,
 }
 
-impl PageStats {
-    /// Whether every row has a value.
-    pub(crate) fn all_present(&self) -> bool {
-        self.present == self.rows
-    }
-}
+impl PageStats {}
 
 /// Decoded values of up to [`STRIP_ROWS`] consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -301,7 +296,6 @@ impl StripsBuilder {
 /// The head of a page: where its strips are, and what decoding them needs.
 #[derive(Debug, Clone)]
 pub(crate) struct PageHead {
-    encoding: Encoding,
     rows: usize,
     strips: Vec<StripRef>,
     end: u64,
@@ -354,7 +348,7 @@ impl PageHead {
             Encoding::Const => return Err(Malformed("const page with strips")),
         };
         r.finish()?;
-        Ok(PageHead { encoding, rows, strips, end: start, params })
+        Ok(PageHead { rows, strips, end: start, params })
     }
 
     fn constant(value: &[u8], rows: usize) -> Result<PageHead, Malformed> {
@@ -363,17 +357,7 @@ impl PageHead {
         }
         let params = Params::Const(Arc::new([value].into_iter().collect()));
         let end = value.len() as u64;
-        Ok(PageHead { encoding: Encoding::Const, rows, strips: Vec::new(), end, params })
-    }
-
-    /// How the values are stored.
-    pub(crate) fn encoding(&self) -> Encoding {
-        self.encoding
-    }
-
-    /// The number of rows of the page.
-    pub(crate) fn rows(&self) -> usize {
-        self.rows
+        Ok(PageHead { rows, strips: Vec::new(), end, params })
     }
 
     /// The number of strips, also of const pages, whose strips have no bytes.
@@ -409,6 +393,7 @@ impl PageHead {
     }
 
     /// The templates of a page that has some.
+    #[allow(dead_code, reason = "searches ask for it")]
     pub(crate) fn templates(&self) -> Option<&Arc<TemplateTable>> {
         match &self.params {
             Params::Templates(table) => Some(table),

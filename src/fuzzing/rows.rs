@@ -135,7 +135,6 @@ impl PartSet for Parts {
         let footer = self.0.get(i)?.footer();
         Some(PartBounds {
             rows: footer.rows,
-            day: footer.day as i32,
             min_time: footer.min_time,
             max_time: footer.max_time,
             cut_lo: footer.cut_lo,

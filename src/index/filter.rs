@@ -2,11 +2,7 @@
 //!
 //! Bit `(h1 + i * h2) mod width` is set for `i` in `0..4`, where `h1` and `h2` are the low and the
 //! high half of the hash, `h2` made odd (Kirsch and Mitzenmacher, 2006). Since the width is a power
-//! of two, a filter can be halved by joining its halves, which only adds false positives, and
-//! filters of any widths can be joined.
-
-use crate::codec::varint::Reader;
-use crate::error::Malformed;
+//! of two, filters of one width can be bit-sliced into a group whatever made them.
 
 /// Bits set for each hash.
 pub(crate) const PROBES: usize = 4;
@@ -14,9 +10,6 @@ pub(crate) const PROBES: usize = 4;
 pub(crate) const WIDTH_LOG_MIN: u8 = 6;
 /// The widest filter has `1 << WIDTH_LOG_MAX` bits.
 pub(crate) const WIDTH_LOG_MAX: u8 = 24;
-/// Bits for each hash that a new filter has at least; on average it has half as many more.
-const BITS_PER_HASH: usize = 8;
-
 /// The bits of `hash` in a filter of `1 << width_log` bits.
 #[inline]
 pub(super) fn probes(hash: u64, width_log: u8) -> impl Iterator<Item = usize> {
@@ -34,24 +27,10 @@ pub(crate) struct Bloom {
 }
 
 impl Bloom {
-    /// An empty filter with the width that suits `hashes` distinct hashes.
-    pub(crate) fn for_hashes(hashes: usize) -> Bloom {
-        let bits = hashes.saturating_mul(BITS_PER_HASH).max(1);
-        let log = bits.checked_next_power_of_two().map_or(u32::MAX, usize::trailing_zeros);
-        Bloom::empty(u8::try_from(log).unwrap_or(u8::MAX))
-    }
-
     /// An empty filter of `1 << width_log` bits, the width being brought into its limits.
     pub(crate) fn empty(width_log: u8) -> Bloom {
         let width_log = width_log.clamp(WIDTH_LOG_MIN, WIDTH_LOG_MAX);
         Bloom { width_log, words: vec![0; 1 << (width_log - 6)] }
-    }
-
-    /// The filter of a set.
-    pub(crate) fn of(hashes: &HashSet64) -> Bloom {
-        let mut bloom = Bloom::for_hashes(hashes.len());
-        hashes.iter().for_each(|h| bloom.insert(h));
-        bloom
     }
 
     /// The binary logarithm of the number of bits.
@@ -69,52 +48,17 @@ impl Bloom {
         }
     }
 
+    /// Sets one bit.
+    pub(super) fn set(&mut self, bit: usize) {
+        if let Some(word) = self.words.get_mut(bit / 64) {
+            *word |= 1 << (bit % 64);
+        }
+    }
+
     /// Whether `hash` may have been added.
     #[inline]
     pub(crate) fn may_contain(&self, hash: u64) -> bool {
         probes(hash, self.width_log).all(|bit| self.bit(bit))
-    }
-
-    /// Whether all of `hashes` may have been added; true for none.
-    pub(crate) fn may_contain_all(&self, hashes: &[u64]) -> bool {
-        hashes.iter().all(|h| self.may_contain(*h))
-    }
-
-    /// Whether one of `hashes` may have been added; false for none.
-    pub(crate) fn may_contain_any(&self, hashes: &[u64]) -> bool {
-        hashes.iter().any(|h| self.may_contain(*h))
-    }
-
-    /// The share of bits set, 0 to 1; a filter near 1 prunes nothing.
-    pub(crate) fn density(&self) -> f64 {
-        let ones: u32 = self.words.iter().map(|w| w.count_ones()).sum();
-        f64::from(ones) / f64::from(1u32 << self.width_log)
-    }
-
-    /// The same set in `1 << width_log` bits: halved as often as needed, or repeated.
-    pub(crate) fn resized(&self, width_log: u8) -> Bloom {
-        let mut out = Bloom::empty(width_log);
-        let (len, new_len) = (self.words.len(), out.words.len());
-        if new_len <= len {
-            for half in self.words.chunks(new_len) {
-                out.words.iter_mut().zip(half).for_each(|(to, from)| *to |= from);
-            }
-        } else {
-            for copy in out.words.chunks_mut(len) {
-                copy.copy_from_slice(&self.words);
-            }
-        }
-        out
-    }
-
-    /// Adds all hashes of `other`, at the wider of both widths.
-    pub(crate) fn union(&mut self, other: &Bloom) {
-        let width_log = self.width_log.max(other.width_log);
-        if self.width_log < width_log {
-            *self = self.resized(width_log);
-        }
-        let copies = other.words.iter().cycle();
-        self.words.iter_mut().zip(copies).for_each(|(to, from)| *to |= from);
     }
 
     /// The bits that are set, ascending.
@@ -127,25 +71,6 @@ impl Bloom {
                 (bit < 64).then_some(i * 64 + bit as usize)
             })
         })
-    }
-
-    /// Appends `width log u8 | words`, little-endian.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        out.push(self.width_log);
-        for word in &self.words {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-
-    /// Reads a filter; it must be there in full before memory is taken for it.
-    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Bloom, Malformed> {
-        let width_log = r.u8()?;
-        if !(WIDTH_LOG_MIN..=WIDTH_LOG_MAX).contains(&width_log) {
-            return Err(Malformed("filter of an unknown width"));
-        }
-        let bytes = r.take(1 << (width_log - 3))?;
-        let words = bytes.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
-        Ok(Bloom { width_log, words })
     }
 
     /// Bytes of memory held.
@@ -191,11 +116,6 @@ impl HashSet64 {
     /// The number of distinct hashes.
     pub(crate) fn len(&self) -> usize {
         self.used + usize::from(self.has_zero)
-    }
-
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// All hashes, in no order that means anything.
@@ -252,50 +172,31 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn never_denies_a_member(a in hashes(), b in hashes(), width_log in 0u8..14) {
+        fn never_denies_a_member(a in hashes(), width_log in 0u8..14) {
             let mut set = HashSet64::new();
             let naive: BTreeSet<u64> = a.iter().copied().collect();
             let new = a.iter().filter(|h| set.insert(**h)).count();
             prop_assert_eq!(new, naive.len());
             prop_assert_eq!(set.len(), naive.len());
             prop_assert_eq!(set.iter().collect::<BTreeSet<_>>(), naive);
-            let mut bloom = Bloom::of(&set);
-            prop_assert!(bloom.may_contain_all(&a));
-            let resized = bloom.resized(width_log);
-            prop_assert!(resized.may_contain_all(&a));
-            // Filters of another width answer alike where they are only repeated.
-            if resized.width_log() >= bloom.width_log() {
-                prop_assert!(b.iter().all(|h| resized.may_contain(*h) == bloom.may_contain(*h)));
-            }
-            let mut other = Bloom::empty(width_log);
-            b.iter().for_each(|h| other.insert(*h));
-            bloom.union(&other);
-            prop_assert!(bloom.may_contain_all(&a) && bloom.may_contain_all(&b));
-            let mut bytes = Vec::new();
-            bloom.encode(&mut bytes);
-            let mut r = Reader::new(&bytes);
-            prop_assert_eq!(Bloom::decode(&mut r), Ok(bloom));
-            prop_assert!(Bloom::decode(&mut Reader::new(&bytes[..bytes.len() - 1])).is_err());
+            let mut bloom = Bloom::empty(width_log);
+            set.iter().for_each(|h| bloom.insert(h));
+            prop_assert!(a.iter().all(|h| bloom.may_contain(*h)));
+            let mut copy = Bloom::empty(width_log);
+            bloom.ones().for_each(|bit| copy.set(bit));
+            prop_assert_eq!(copy, bloom);
         }
     }
 
     #[test]
     fn denies_most_of_what_is_not_there() {
         let hash = |i: u64| xxhash_rust::xxh3::xxh3_64(&i.to_le_bytes());
-        for n in [1000u64, 1023, 1024, 1025, 5000] {
-            let mut set = HashSet64::new();
-            (0..n).for_each(|i| {
-                set.insert(hash(i));
-            });
-            let bloom = Bloom::of(&set);
+        for (n, width_log) in [(1000u64, 13u8), (2000, 14), (5000, 16)] {
+            let mut bloom = Bloom::empty(width_log);
+            (0..n).for_each(|i| bloom.insert(hash(i)));
             let wrong = (n..n + 10_000).filter(|i| bloom.may_contain(hash(*i))).count();
             assert!(wrong < 400, "{n}: {wrong} of 10,000");
-            assert!(bloom.density() < 0.5);
         }
-        let mut wide = Bloom::for_hashes(usize::MAX);
-        assert_eq!(wide.width_log(), WIDTH_LOG_MAX);
-        wide.insert(7);
-        assert!(wide.may_contain_any(&[1, 7]) && !wide.may_contain_any(&[]));
-        assert!(Bloom::decode(&mut Reader::new(&[60])).is_err());
+        assert_eq!(Bloom::empty(u8::MAX).width_log(), WIDTH_LOG_MAX);
     }
 }

@@ -1,7 +1,6 @@
 //! LAYER 1: what lets a query skip work. Pure functions over bytes.
 //!
 //! * [`tokenizer`]: the words of a text, their hashes and their boundaries, by frozen tables.
-//! * [`grams`]: folded 4-grams, which prune substring searches.
 //! * [`Bloom`] and [`FilterGroup`]: sets of hashes that never deny a member.
 //! * [`StreamChunk`]: streams of a part, with their labels and constants, by columns.
 //!
@@ -12,17 +11,16 @@
 
 mod filter;
 mod filter_group;
-pub(crate) mod grams;
 mod stream_table;
 pub(crate) mod tokenizer;
 mod unicode_v1;
 
 pub(crate) use filter::{Bloom, HashSet64};
-pub(crate) use filter_group::{FilterGroup, encode_group};
+pub(crate) use filter_group::{FilterGroup, MEMBERS_MAX, encode_group};
 pub(crate) use stream_table::{CHUNK_STREAMS, ChunkBuilder, ChunkColumn, StreamChunk};
 
 /// The tokenizer that this version writes: words of letters, decimal digits and `_`, hashed with
-/// xxh3-64; 4-grams as in [`grams`].
+/// xxh3-64.
 pub(crate) const TOKENIZER_ID: u16 = 1;
 /// The table of lower-case letters that this version uses.
 pub(crate) const FOLD_ID: u16 = 1;

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+#[cfg(any(test, feature = "fuzzing"))]
 use crate::codec::Bitmap;
 use crate::codec::varint::{Reader, put_bytes, put_signed, put_varint};
 use crate::error::Malformed;
@@ -162,6 +163,7 @@ impl ChunkColumn {
 
     /// The streams whose value satisfies `f`, which is called once for each distinct value, and
     /// with the empty one if some stream has none.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn matching(&self, mut f: impl FnMut(&[u8]) -> bool) -> Bitmap {
         let mut answers = vec![self.codes.contains(&0) && f(&[])];
         answers.extend(self.values.iter().map(f));
@@ -317,12 +319,6 @@ impl StreamChunk {
         }
         let labels = columns.iter().map(|(name, column)| (*name, column.value(i)));
         Ok(stream_text(labels.filter(|(_, value)| !value.is_empty())))
-    }
-
-    /// Bytes of memory held, about; columns not read yet are counted as if they were.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let columns = self.labels.len() + self.constants.len();
-        self.raw.capacity() * 2 + self.rows.capacity() * 8 + columns * self.rows.len() * 4
     }
 
     fn load<K>(&self, column: &Lazy<K>) -> Result<Arc<ChunkColumn>, Malformed> {

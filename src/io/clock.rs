@@ -1,6 +1,7 @@
 //! Where `now` comes from.
 
 use std::fmt;
+#[cfg(any(test, feature = "fuzzing"))]
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -50,13 +51,16 @@ impl Clock for SystemClock {
 
 /// A clock that moves only when told to.
 #[derive(Debug, Default)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub struct ManualClock {
     now_nanos: AtomicI64,
     monotonic_nanos: AtomicU64,
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
 impl ManualClock {
     /// A clock that stands at `now`, with no time elapsed.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub fn new(now: Timestamp) -> ManualClock {
         ManualClock {
             now_nanos: AtomicI64::new(now.as_nanos()),
@@ -65,6 +69,7 @@ impl ManualClock {
     }
 
     /// Lets time pass: both clocks move on by `by`.
+    #[cfg(test)]
     pub fn advance(&self, by: Duration) {
         let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
         let signed = i64::try_from(nanos).unwrap_or(i64::MAX);
@@ -73,11 +78,13 @@ impl ManualClock {
     }
 
     /// Makes the wall clock jump to `now`; no time elapses.
+    #[cfg(test)]
     pub fn jump_to(&self, now: Timestamp) {
         self.now_nanos.store(now.as_nanos(), Ordering::SeqCst);
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_nanos(self.now_nanos.load(Ordering::SeqCst))

@@ -22,16 +22,22 @@ mod disk;
 mod publish;
 mod real;
 #[cfg(any(test, feature = "sim"))]
+#[allow(dead_code, reason = "tests and fuzz targets use different pieces of it")]
 mod sim;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use checksum::{Checksum, checksum, checksum_seeded};
-pub use clock::{Clock, ManualClock, SystemClock};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use clock::ManualClock;
+pub use clock::{Clock, SystemClock};
 pub(crate) use descriptors::DescriptorCache;
+#[cfg(test)]
+pub(crate) use disk::read_exact_at;
 pub use disk::{DirEntry, Disk, FileSync, FileWriter, LockGuard, MemoryFile, ReadAt};
-pub(crate) use disk::{file_name, is_not_found, parent_dir, read_exact_at, read_vec_at};
-pub(crate) use publish::{Fsync, TEMP_SUFFIX, publish, temp_path};
+pub(crate) use disk::{file_name, is_not_found, read_vec_at};
+pub(crate) use publish::{Fsync, TEMP_SUFFIX, publish};
 pub use real::RealDisk;
 #[cfg(any(test, feature = "sim"))]
+#[allow(unused_imports, reason = "tests and fuzz targets use different pieces of it")]
 pub use sim::{CrashModel, DataDamage, EntryDamage, Fault, Op, OpKind, SimDisk};

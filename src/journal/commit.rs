@@ -32,6 +32,7 @@ impl Commit {
     }
 
     /// How many syncs were made.
+    #[cfg(test)]
     pub(crate) fn syncs(&self) -> u64 {
         self.state.lock().syncs
     }

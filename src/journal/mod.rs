@@ -27,4 +27,4 @@ pub(crate) use segment::is_segment;
 pub(crate) use segment::{
     Kind, RecordHeader, SegmentHeader, encode_record, parse_segment_name, segment_path,
 };
-pub(crate) use writer::{Journal, Mark, Sealed};
+pub(crate) use writer::{Journal, Mark};

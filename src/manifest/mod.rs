@@ -36,16 +36,14 @@ mod state;
 mod tests;
 mod writer;
 
-pub(crate) use edit::{
-    Change, ClientKey, DamageMark, Delete, Edit, Hole, PartEntry, PartFacts, RetentionMark, StoreId,
-};
-pub(crate) use files::{Listing, carry_out, list_files};
+pub(crate) use edit::{Change, DamageMark, Edit, Hole, PartEntry, PartFacts, StoreId};
+pub(crate) use files::{carry_out, list_files};
 pub(crate) use follow::{Followed, ManifestFollower};
-pub(crate) use load::{Fallback, FallbackTo, ManifestReport};
+pub(crate) use load::ManifestReport;
 pub(crate) use names::{
-    FileKind, LOCK_FILE, PART_SUFFIX, QUARANTINE_DIR, classify, day_dir, day_dir_name,
-    manifest_path, parse_day_dir, parse_part_file, part_file_name, part_path, quarantine_path,
+    LOCK_FILE, QUARANTINE_DIR, day_dir, day_dir_name, manifest_path, parse_part_file,
+    part_file_name, part_path, quarantine_path,
 };
-pub(crate) use recovery::{Facts, FoundPart, PartRef, Reconciled, Removal, reconcile};
+pub(crate) use recovery::{Facts, PartRef, Reconciled, Removal, reconcile};
 pub(crate) use state::ManifestState;
-pub(crate) use writer::{Manifest, RESERVATION_STEP};
+pub(crate) use writer::Manifest;

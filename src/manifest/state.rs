@@ -55,6 +55,7 @@ impl ManifestState {
     }
 
     /// The days that have listed parts, rising.
+    #[cfg(test)]
     pub(crate) fn days(&self) -> impl Iterator<Item = i32> {
         let mut next = Some(i32::MIN);
         std::iter::from_fn(move || {
@@ -83,6 +84,7 @@ impl ManifestState {
     }
 
     /// The hole that the loss of this part left.
+    #[cfg(test)]
     pub(crate) fn hole(&self, part_id: u64) -> Option<&Hole> {
         match self.places.get(&part_id)? {
             Place::Hole(day, cut) => self.holes.get(&(*day, *cut)),
@@ -96,11 +98,13 @@ impl ManifestState {
     }
 
     /// The deletes not yet applied everywhere, by id.
+    #[cfg(test)]
     pub(crate) fn deletes(&self) -> impl Iterator<Item = &Delete> {
         self.deletes.values()
     }
 
     /// The keys of appended batches, in the order in which they came.
+    #[cfg(test)]
     pub(crate) fn client_keys(&self) -> impl Iterator<Item = &ClientKey> {
         self.client_keys.iter()
     }
@@ -133,11 +137,6 @@ impl ManifestState {
     /// No row with a sequence up to this one waits in memory or journal only.
     pub(crate) fn flushed_through(&self) -> Option<u64> {
         self.flushed_through
-    }
-
-    /// How far retention has gone.
-    pub(crate) fn retention(&self) -> Option<RetentionMark> {
-        self.retention
     }
 
     /// Makes the changes of an edit true; all of them, or none when it fails.

@@ -172,19 +172,15 @@ impl Manifest {
     }
 
     /// The generation of the file in use.
+    #[cfg(test)]
     pub(crate) fn generation(&self) -> u64 {
         self.log.generation
     }
 
     /// Bytes of the file in use.
+    #[cfg(test)]
     pub(crate) fn file_bytes(&self) -> u64 {
         self.log.file.len()
-    }
-
-    /// Why the file could not be rewritten lately, if so. Nothing is lost by that: the edits are
-    /// in the longer file, and the next rewrite may succeed.
-    pub(crate) fn rewrite_failure(&self) -> Option<&Error> {
-        self.rewrite_failure.as_ref()
     }
 
     /// Makes an edit true.

@@ -9,5 +9,5 @@
 mod buffer;
 mod encode;
 
-pub(crate) use buffer::{Batches, Buffer, Cut};
+pub(crate) use buffer::{Buffer, Cut};
 pub(crate) use encode::{PartBytes, days_of, encode_days};

@@ -11,6 +11,7 @@ use crate::part::{
 use crate::record::StreamKey;
 
 /// A row that a merge is about to keep.
+#[expect(dead_code, reason = "what a rule of deletion can ask about")]
 pub(crate) struct MergeRow<'a> {
     /// Its time.
     pub(crate) time: i64,

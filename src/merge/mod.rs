@@ -17,7 +17,5 @@ mod stream_rows;
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 mod tests;
 
-pub(crate) use kway::{Keep, MergeResult, MergeRow, merge_parts, salvage_part};
-pub(crate) use policy::{
-    LARGE_PART, MANY_PARTS, MergeTask, PartMeta, plan, plan_compaction, plan_debt,
-};
+pub(crate) use kway::{MergeRow, merge_parts, salvage_part};
+pub(crate) use policy::{MANY_PARTS, MergeTask, PartMeta, plan, plan_compaction, plan_debt};

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::kway::{Keep, MergeResult};
 use super::*;
 use crate::Error;
 use crate::part::tests::{DAY, Plain, batch, open, options, read_all, row, sorted, write};

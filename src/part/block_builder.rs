@@ -10,9 +10,7 @@ use super::sink::Out;
 use super::sparse::put_piece;
 use super::writer::Profile;
 use crate::codec::compress::Compressor;
-use crate::codec::{
-    EncodeOptions, EncodedPage, Encoder, Encoding, PAGE_ROWS_MAX, PageInput, PageStats,
-};
+use crate::codec::{EncodeOptions, EncodedPage, Encoder, Encoding, PageInput, PageStats};
 use crate::error::Malformed;
 use crate::io::checksum;
 use crate::record::TextVec;
@@ -299,11 +297,6 @@ impl BlockBuilder {
         }
         out.sort_unstable();
         out
-    }
-
-    /// Bytes of memory held, about.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.columns.iter().map(ColumnBuffer::heap_bytes).sum::<usize>() + self.times.capacity() * 8
     }
 }
 

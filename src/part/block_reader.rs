@@ -1,20 +1,20 @@
 //! One block of a part, open for evaluation.
 
 use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::header::{BlockHead, ColumnHeader, HeadRef, Home, PageRef};
-use super::index_block::IndexBlock;
-use super::layout::{Extent, RUNS_RAW_MAX, SPARSE_RAW_MAX};
+use super::index_block::{IndexBlock, PlacedGroup};
+use super::layout::{self, Extent, RUNS_RAW_MAX, SPARSE_RAW_MAX};
 use super::reader::PartReader;
 use super::runs::Runs;
 use super::source::{ReadContext, count};
 use super::sparse::SparseColumn;
 use crate::Result;
-use crate::codec::varint::Reader;
 use crate::codec::{Encoding, PageHead, Strip, strip_count};
 use crate::error::Malformed;
-use crate::index::{Bloom, ChunkColumn, StreamChunk};
+use crate::index::{ChunkColumn, StreamChunk};
 use crate::record::TextVec;
 
 /// A block; what is read of it is kept only by the context's cache, but for its runs.
@@ -44,6 +44,7 @@ pub(crate) struct BlockColumn {
 
 impl BlockColumn {
     /// Whether no row of the block has a value.
+    #[cfg(test)]
     pub(crate) fn is_absent(&self) -> bool {
         matches!((&self.constants, &self.page), (RunConstants::None, ColumnPage::Absent))
     }
@@ -124,6 +125,15 @@ impl PartReader {
             sparse: OnceCell::new(),
             touched: Cell::new(false),
         })
+    }
+}
+
+/// The verified bytes of a piece of a filter group.
+struct Piece(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -242,23 +252,39 @@ impl<'a> BlockReader<'a> {
         Ok(all.finish())
     }
 
-    /// The filter of the words of a column's values; none if there is none, or if it was made by
-    /// tables that this version does not know. Stream constants are not in it.
-    pub(crate) fn filter(&self, header: &ColumnHeader) -> Result<Option<Arc<Bloom>>> {
-        let Some(at) = header.filter.as_ref().filter(|_| self.part.footer().filters_known()) else {
-            return Ok(None);
+    /// Whether values of a column may hold a word of each of `hashes`, by its filter; true if there
+    /// is none, or if it was made by tables that this version does not know. Stream constants are
+    /// not in it.
+    pub(crate) fn may_hold_all(&self, header: &ColumnHeader, hashes: &[u64]) -> Result<bool> {
+        let Some(filter) = header.filter.filter(|_| self.part.footer().filters_known()) else {
+            return Ok(true);
         };
+        let placed = self.index.group(filter).map_err(|e| self.index_malformed(e))?;
         count(&self.cx.stats.filters, 1);
-        let bloom = self.cx.cached(self.part.footer().part_id, at.offset, || {
-            count(&self.cx.stats.filter_bytes, at.len);
-            let bytes = self.part.read_unit(self.cx, at, "a filter")?;
-            let mut r = Reader::new(&bytes);
-            let bloom = Bloom::decode(&mut r).and_then(|bloom| r.finish().map(|()| bloom));
-            let bloom = bloom.map_err(|e| self.part.malformed(at.offset, e))?;
-            let bytes = bloom.heap_bytes();
-            Ok((bloom, bytes))
-        })?;
-        Ok(Some(bloom))
+        let member = layout::index(filter.member);
+        if member >= placed.group.members() {
+            return Err(self.index_malformed(Malformed("no such filter of the group")));
+        }
+        for hash in hashes {
+            let read = |i, range| self.filter_piece(placed, i, range);
+            if !placed.group.may_contain(member, *hash, read)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn filter_piece(&self, placed: &PlacedGroup, piece: usize, range: Range<u64>) -> Result<Piece> {
+        let offset = placed.offset.saturating_add(range.start);
+        let len = range.end - range.start;
+        let load = || {
+            count(&self.cx.stats.filter_bytes, len);
+            count(&self.cx.stats.read_bytes, len);
+            let bytes = self.part.source().read(offset, len)?;
+            placed.group.verify(piece, &bytes).map_err(|e| self.part.malformed(offset, e))?;
+            Ok(bytes)
+        };
+        self.cx.piece(self.part.footer().part_id, offset, load).map(Piece)
     }
 
     /// The head of a page.

@@ -86,11 +86,6 @@ impl<'a> PartBuilder<'a> {
         })
     }
 
-    /// The names, whose numbers all fields are given by.
-    pub(crate) fn names(&self) -> &Names {
-        &self.names
-    }
-
     /// Begins the next stream, at least one row of which must follow. `constants` are the columns
     /// with one value in all its rows, ascending by name; [`row`](PartBuilder::row) is not given
     /// them.
@@ -271,13 +266,6 @@ impl<'a> PartBuilder<'a> {
             len,
             footer_checksum,
         })
-    }
-
-    /// Bytes of memory held, about.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let chunks: usize = self.chunks.iter().map(|(_, packed)| packed.capacity()).sum();
-        let (raw, filters) = self.index.size();
-        self.block.heap_bytes() + self.chunk.value_bytes() + chunks + raw + filters
     }
 }
 

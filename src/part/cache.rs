@@ -56,20 +56,9 @@ impl UnitCache {
     }
 
     /// Bytes of memory held, about.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().bytes).sum()
-    }
-
-    /// Forgets the units of a part that is gone.
-    pub(crate) fn forget(&self, part: u64) {
-        for shard in &self.shards {
-            let mut shard = shard.lock();
-            for i in 0..shard.slots.len() {
-                if shard.slots.get(i).and_then(Option::as_ref).is_some_and(|s| s.key.0 == part) {
-                    shard.remove(i);
-                }
-            }
-        }
     }
 
     fn shard(&self, key: Key) -> Option<&Mutex<Shard>> {
@@ -157,8 +146,6 @@ mod tests {
         assert!(cache.get(2, 0).is_none(), "larger than a share of a shard");
         cache.put(1, 7, Arc::new(70u64), 10);
         assert_eq!(get(7), Some(70));
-        cache.forget(1);
-        assert_eq!((get(7), cache.bytes()), (None, 0));
     }
 
     #[test]

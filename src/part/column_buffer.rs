@@ -93,9 +93,4 @@ impl ColumnBuffer {
         }
         scratch
     }
-
-    /// Bytes of memory held.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.values.heap_bytes() + self.rows.capacity() * size_of::<u32>()
-    }
 }

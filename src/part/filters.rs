@@ -34,7 +34,7 @@ impl FilterMaker {
 
     /// The filter of the words of a page's values, if it pays: const pages and short dictionaries
     /// are exact themselves, numbers have their range.
-    pub(super) fn make(&mut self, page: &EncodedPage, values: &TextVec) -> Option<Vec<u8>> {
+    pub(super) fn make(&mut self, page: &EncodedPage, values: &TextVec) -> Option<Bloom> {
         if !self.enabled || page.len() < PAGE_MIN {
             return None;
         }
@@ -61,9 +61,7 @@ impl FilterMaker {
         }
         let mut bloom = Bloom::empty(u8::try_from(width_log).ok()?);
         self.words.iter().for_each(|hash| bloom.insert(hash));
-        let mut out = Vec::new();
-        bloom.encode(&mut out);
-        Some(out)
+        Some(bloom)
     }
 }
 

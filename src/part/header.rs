@@ -2,7 +2,7 @@
 
 use super::layout::{Extent, INLINE_HEAD_MAX, UNIT_MAX};
 use crate::codec::Encoding;
-use crate::codec::varint::{Reader, put_bytes, put_signed, put_varint};
+use crate::codec::varint::{Reader, put_signed, put_varint};
 use crate::error::Malformed;
 
 const HOME_MASK: u8 = 0b11;
@@ -48,14 +48,6 @@ impl PageRef {
     /// Whether a head of `len` bytes stands in the header.
     pub(crate) fn is_inline(len: usize) -> bool {
         len <= INLINE_HEAD_MAX
-    }
-
-    /// Bytes of the head, wherever it is.
-    pub(crate) fn head_len(&self) -> u64 {
-        match &self.head {
-            HeadRef::Inline(head) => head.len() as u64,
-            HeadRef::External { len, .. } => *len,
-        }
     }
 
     /// The offset in the file of a strip that begins `start` bytes after the page's head began.
@@ -148,21 +140,21 @@ pub(crate) struct ColumnHeader {
     /// What is known about the values.
     pub(crate) facts: Facts,
     /// The token filter of the values.
-    pub(crate) filter: Option<Extent>,
+    pub(crate) filter: Option<FilterRef>,
 }
 
-/// What the offsets of a header count from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bases {
-    /// Start of the block's pages.
-    pub(crate) block: u64,
-    /// Start of the filter group.
-    pub(crate) filters: u64,
+/// A filter: a member of a filter group of the index block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FilterRef {
+    /// The number of the group.
+    pub(crate) group: u32,
+    /// The number of the member.
+    pub(crate) member: u32,
 }
 
 impl ColumnHeader {
-    /// Appends the header of a column of a block of `rows` rows, without its filter.
-    pub(crate) fn put(&self, rows: u32, block: u64, with_filter: bool, out: &mut Vec<u8>) {
+    /// Appends the header of a column of a block of `rows` rows whose pages begin at `block`.
+    pub(crate) fn put(&self, rows: u32, block: u64, out: &mut Vec<u8>) {
         let facts = &self.facts;
         let mut tag = match &self.home {
             Home::Page(_) => HOME_PAGE,
@@ -175,7 +167,7 @@ impl ColumnHeader {
             (HAS_INTS, facts.ints.is_some()),
             (HAS_NUMBERS, facts.numbers.is_some()),
             (ALL_NUMBERS, facts.all_numbers),
-            (HAS_FILTER, with_filter),
+            (HAS_FILTER, self.filter.is_some()),
         ] {
             tag |= if on { bit } else { 0 };
         }
@@ -203,10 +195,14 @@ impl ColumnHeader {
             out.extend_from_slice(&min.to_bits().to_le_bytes());
             out.extend_from_slice(&max.to_bits().to_le_bytes());
         }
+        if let Some(filter) = self.filter {
+            put_varint(out, u64::from(filter.group));
+            put_varint(out, u64::from(filter.member));
+        }
     }
 
-    /// Reads a header of a column of a block of `rows` rows.
-    pub(crate) fn read(bytes: &[u8], rows: u32, bases: Bases) -> Result<ColumnHeader, Malformed> {
+    /// Reads a header of a column of a block of `rows` rows whose pages begin at `block`.
+    pub(crate) fn read(bytes: &[u8], rows: u32, block: u64) -> Result<ColumnHeader, Malformed> {
         let mut r = Reader::new(bytes);
         let tag = r.u8()?;
         let has = |bit: u8| tag & bit != 0;
@@ -215,14 +211,14 @@ impl ColumnHeader {
             return Err(Malformed("a column with more values than rows"));
         }
         let home = match tag & HOME_MASK {
-            HOME_PAGE => Home::Page(PageRef::read(&mut r, bases.block)?),
+            HOME_PAGE => Home::Page(PageRef::read(&mut r, block)?),
             HOME_SPARSE => Home::Sparse { offset: r.varint32()?, len: r.varint32()? },
             HOME_SAME => Home::SameAs(r.varint32()?),
             _ => return Err(Malformed("unknown home of a column")),
         };
         let facts = read_facts(&mut r, has)?;
         let filter = match has(HAS_FILTER) {
-            true => Some(Extent::read(&mut r, bases.filters)?),
+            true => Some(FilterRef { group: r.varint32()?, member: r.varint32()? }),
             false => None,
         };
         r.finish()?;

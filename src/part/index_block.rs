@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use super::header::{Bases, BlockHead, ColumnHeader, HeadBase, Home};
+use super::header::{BlockHead, ColumnHeader, FilterRef, HeadBase};
 use super::layout::{Extent, INDEX_BLOCK_RAW_MAX, count32};
 use super::sink::Out;
 use crate::codec::compress::Compressor;
 use crate::codec::varint::{Reader, put_signed, put_varint};
 use crate::error::Malformed;
+use crate::index::{Bloom, FilterGroup, MEMBERS_MAX, encode_group};
 
 /// The most columns of a block that a reader takes.
 const COLUMNS_MAX: usize = 4 << 20;
@@ -33,7 +34,7 @@ pub(crate) struct MetaEntry {
     pub(crate) max_time: i64,
     /// Start of its first block's pages.
     pub(crate) pages: u64,
-    /// Start of its filter group, which ends where the index block begins.
+    /// Start of its filter groups, which end where the index block begins.
     pub(crate) filters: u64,
     /// The packed headers.
     pub(crate) at: Extent,
@@ -116,8 +117,24 @@ impl MetaEntry {
 #[derive(Debug)]
 pub(crate) struct IndexBlock {
     raw: Vec<u8>,
-    filters: u64,
     blocks: Vec<(BlockHead, Range<usize>)>,
+    groups: Vec<PlacedGroup>,
+}
+
+/// A filter group and where its pieces are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PlacedGroup {
+    /// The group.
+    pub(crate) group: FilterGroup,
+    /// Its first piece, from the start of the file.
+    pub(crate) offset: u64,
+}
+
+impl PlacedGroup {
+    /// Where the pieces are in the file.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.group.len())
+    }
 }
 
 impl IndexBlock {
@@ -143,11 +160,12 @@ impl IndexBlock {
             block = block.saturating_add(1);
             blocks.push((head, end - header.rest().len()..end));
         }
+        let groups = read_groups(&mut r, entry)?;
         r.finish()?;
         if row != entry.first_row.saturating_add(entry.rows) {
             return Err(Malformed("blocks with other rows than the metaindex says"));
         }
-        Ok(IndexBlock { filters: entry.filters, blocks, raw })
+        Ok(IndexBlock { blocks, groups, raw })
     }
 
     /// The number of blocks.
@@ -163,6 +181,17 @@ impl IndexBlock {
     /// All heads, in order.
     pub(crate) fn heads(&self) -> impl ExactSizeIterator<Item = &BlockHead> + '_ {
         self.blocks.iter().map(|(head, _)| head)
+    }
+
+    /// The filter groups, in the order of their pieces.
+    pub(crate) fn groups(&self) -> &[PlacedGroup] {
+        &self.groups
+    }
+
+    /// The group of a filter.
+    pub(crate) fn group(&self, filter: FilterRef) -> Result<&PlacedGroup, Malformed> {
+        let group = self.groups.get(crate::part::layout::index(filter.group));
+        group.ok_or(Malformed("no such filter group"))
     }
 
     /// The header of column `name` of block `i`; absent if the block has no values for it but
@@ -205,11 +234,6 @@ impl IndexBlock {
         ranges.into_iter().map(|(id, range)| Ok((id, self.read(head, range)?))).collect()
     }
 
-    /// Bytes of memory held, about.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.raw.capacity() + self.blocks.capacity() * size_of::<(BlockHead, Range<usize>)>()
-    }
-
     fn open(&self, i: usize) -> Result<Option<(&BlockHead, Columns<'_>)>, Malformed> {
         let Some((head, range)) = self.blocks.get(i) else { return Ok(None) };
         let mut r = Reader::new(self.raw.get(range.clone()).unwrap_or(&[]));
@@ -228,8 +252,23 @@ impl IndexBlock {
 
     fn read(&self, head: &BlockHead, range: Range<usize>) -> Result<ColumnHeader, Malformed> {
         let bytes = self.raw.get(range).ok_or(Malformed("header of a column"))?;
-        let bases = Bases { block: head.offset, filters: self.filters };
-        ColumnHeader::read(bytes, head.rows, bases)
+        ColumnHeader::read(bytes, head.rows, head.offset)
+    }
+}
+
+/// The groups, whose pieces lie one after the other where the metaindex says.
+fn read_groups(r: &mut Reader<'_>, entry: &MetaEntry) -> Result<Vec<PlacedGroup>, Malformed> {
+    let count = r.len(r.rest().len())?;
+    let mut groups = Vec::with_capacity(count);
+    let mut offset = entry.filters;
+    for _ in 0..count {
+        let group = PlacedGroup { group: FilterGroup::read(r)?, offset };
+        offset = group.range().end;
+        groups.push(group);
+    }
+    match offset == entry.at.offset {
+        true => Ok(groups),
+        false => Err(Malformed("filter groups of another length than the metaindex says")),
     }
 }
 
@@ -275,15 +314,15 @@ impl Columns<'_> {
     }
 }
 
-/// A column of a finished block: its name, its header without the filter's place, its filter.
+/// A column of a finished block: its name, its header without the filter, its filter.
 #[derive(Debug)]
 pub(crate) struct ColumnDraft {
     /// The name's number.
     pub(crate) name: u32,
-    /// The header; `filter` is set when the filter group is written.
+    /// The header; `filter` is set when the filter groups are written.
     pub(crate) header: ColumnHeader,
-    /// The token filter's bytes.
-    pub(crate) filter: Option<Vec<u8>>,
+    /// The token filter.
+    pub(crate) filter: Option<Bloom>,
 }
 
 #[derive(Debug)]
@@ -306,9 +345,10 @@ impl IndexBuilder {
     pub(crate) fn push(&mut self, head: BlockHead, columns: Vec<ColumnDraft>) {
         self.scratch.clear();
         for column in &columns {
-            column.header.put(head.rows, head.offset, false, &mut self.scratch);
+            column.header.put(head.rows, head.offset, &mut self.scratch);
         }
-        let filters: usize = columns.iter().filter_map(|c| c.filter.as_ref()).map(Vec::len).sum();
+        let filters = columns.iter().filter_map(|c| c.filter.as_ref());
+        let filters: usize = filters.map(Bloom::heap_bytes).sum();
         self.raw += self.scratch.len() + columns.len() * 2 + 64;
         self.filters += filters;
         self.drafts.push(BlockDraft { head, columns });
@@ -319,14 +359,15 @@ impl IndexBuilder {
         (self.raw, self.filters)
     }
 
-    /// Writes filter group and index block of what was collected; nothing if there is nothing.
+    /// Writes filter groups and index block of what was collected; nothing if there is nothing.
     pub(crate) fn flush(
         &mut self,
         out: &mut Out<'_>,
         zstd: &mut Compressor,
     ) -> crate::Result<Option<MetaEntry>> {
-        let Some(mut entry) = self.entry(out)? else { return Ok(None) };
-        let raw = self.encode(&entry);
+        let Some((mut entry, groups)) = self.entry(out)? else { return Ok(None) };
+        let mut raw = self.encode(&entry);
+        raw.extend_from_slice(&groups);
         let mut packed = Vec::new();
         zstd.pack(&raw, &mut packed);
         entry.at = out.unit(&packed)?;
@@ -335,8 +376,12 @@ impl IndexBuilder {
         Ok(Some(entry))
     }
 
-    /// Writes the filter group; the entry does not know yet where its index block is.
-    pub(super) fn entry(&mut self, out: &mut Out<'_>) -> crate::Result<Option<MetaEntry>> {
+    /// Writes the filter groups; gives the entry, which does not know yet where its index block is,
+    /// and the number and heads of the groups, which end the index block.
+    pub(super) fn entry(
+        &mut self,
+        out: &mut Out<'_>,
+    ) -> crate::Result<Option<(MetaEntry, Vec<u8>)>> {
         let Some(first) = self.drafts.first() else { return Ok(None) };
         let mut entry = MetaEntry {
             first_block: first.head.block,
@@ -354,34 +399,50 @@ impl IndexBuilder {
         let heads = self.drafts.iter().map(|d| &d.head);
         let last = heads.map(|h| h.first_stream + h.streams).max().unwrap_or(0);
         entry.streams = last - entry.first_stream;
-        self.write_filters(out)?;
-        Ok(Some(entry))
+        let groups = self.write_filters(out)?;
+        Ok(Some((entry, groups)))
     }
 
-    /// Writes the filters, those of one column side by side.
-    fn write_filters(&mut self, out: &mut Out<'_>) -> crate::Result<()> {
-        let mut columns: Vec<&mut ColumnDraft> = self
-            .drafts
-            .iter_mut()
-            .flat_map(|d| d.columns.iter_mut())
-            .filter(|c| c.filter.is_some())
-            .collect();
-        columns.sort_by_key(|c| c.name);
+    /// Writes the filters, those of one column and one width as a group; gives the groups' number
+    /// and heads.
+    fn write_filters(&mut self, out: &mut Out<'_>) -> crate::Result<Vec<u8>> {
+        let columns = self.drafts.iter_mut().flat_map(|d| d.columns.iter_mut());
+        let mut filters: Vec<(&mut ColumnHeader, (u32, u8), Bloom)> = Vec::new();
         for column in columns {
             if let Some(filter) = column.filter.take() {
-                column.header.filter = Some(out.unit(&filter)?);
+                let key = (column.name, filter.width_log());
+                filters.push((&mut column.header, key, filter));
             }
         }
-        Ok(())
+        // The sort is stable: members of a group stand in the order of their blocks.
+        filters.sort_by_key(|(_, key, _)| *key);
+        let (mut count, mut heads) = (0, Vec::new());
+        for same in filters.chunk_by_mut(|a, b| a.1 == b.1) {
+            for members in same.chunks_mut(MEMBERS_MAX) {
+                let Some((_, (_, width_log), _)) = members.first() else { continue };
+                let blooms: Vec<&Bloom> = members.iter().map(|(.., bloom)| bloom).collect();
+                let (head, pieces) = encode_group(&blooms, *width_log);
+                out.put(&pieces)?;
+                heads.extend_from_slice(&head);
+                for (member, (header, ..)) in members.iter_mut().enumerate() {
+                    header.filter = Some(FilterRef { group: count, member: count32(member) });
+                }
+                count += 1;
+            }
+        }
+        let mut groups = Vec::new();
+        put_varint(&mut groups, u64::from(count));
+        groups.extend_from_slice(&heads);
+        Ok(groups)
     }
 
-    /// The unpacked index block of what was collected.
+    /// The unpacked index block of what was collected, up to the groups.
     pub(super) fn encode(&self, entry: &MetaEntry) -> Vec<u8> {
         let (mut lens, mut headers) = (Vec::new(), Vec::new());
         for draft in &self.drafts {
             let start = headers.len();
             draft.head.put(entry.base(), &mut headers);
-            put_columns(draft, entry.filters, &mut headers);
+            put_columns(draft, &mut headers);
             put_varint(&mut lens, (headers.len() - start) as u64);
         }
         lens.extend_from_slice(&headers);
@@ -389,7 +450,7 @@ impl IndexBuilder {
     }
 }
 
-fn put_columns(draft: &BlockDraft, filters: u64, out: &mut Vec<u8>) {
+fn put_columns(draft: &BlockDraft, out: &mut Vec<u8>) {
     put_varint(out, draft.columns.len() as u64);
     let mut next = 0;
     for column in &draft.columns {
@@ -399,10 +460,7 @@ fn put_columns(draft: &BlockDraft, filters: u64, out: &mut Vec<u8>) {
     let (mut lens, mut headers) = (Vec::new(), Vec::new());
     for ColumnDraft { header, .. } in &draft.columns {
         let start = headers.len();
-        header.put(draft.head.rows, draft.head.offset, header.filter.is_some(), &mut headers);
-        if let Some(filter) = &header.filter {
-            filter.put(filters, &mut headers);
-        }
+        header.put(draft.head.rows, draft.head.offset, &mut headers);
         put_varint(&mut lens, (headers.len() - start) as u64);
     }
     out.extend_from_slice(&lens);

@@ -80,7 +80,11 @@ pub(crate) fn inspect_part(part: &PartReader, cx: &ReadContext<'_>) -> Result<Pa
                     Home::SameAs(_) => out.column(name, "same"),
                 };
                 bytes.rows += u64::from(header.present);
-                bytes.filters += header.filter.map_or(0, |f| f.len);
+                if let Some(filter) = header.filter {
+                    let group = index.group(filter);
+                    let group = &group.map_err(|e| part.malformed(entry.at.offset, e))?.group;
+                    bytes.filters += group.len() / group.members() as u64;
+                }
             }
         }
     }

@@ -40,23 +40,26 @@ pub(crate) mod tests;
 mod verify;
 mod writer;
 
-pub(crate) use block_reader::{BlockColumn, BlockReader, ColumnPage, RunConstants, SparseRef};
+pub(crate) use block_reader::{BlockColumn, BlockReader, ColumnPage, RunConstants};
 pub(crate) use builder::{PartBuilder, StreamSize};
 pub(crate) use cache::UnitCache;
-pub(crate) use constants::{CONSTANT_ROWS_MIN, ConstantFinder};
+pub(crate) use constants::ConstantFinder;
+#[cfg(feature = "fuzzing")]
 pub(crate) use footer::Footer;
-pub(crate) use header::{BlockHead, ColumnHeader, Facts, HeadRef, Home, PageRef};
-pub(crate) use index_block::{IndexBlock, MetaEntry};
-pub(crate) use inspect::{ColumnBytes, PartInspection, inspect_part};
-pub(crate) use layout::Extent;
+pub(crate) use header::{ColumnHeader, PageRef};
+pub(crate) use index_block::IndexBlock;
+#[cfg(feature = "fuzzing")]
+pub(crate) use index_block::MetaEntry;
+pub(crate) use inspect::{ColumnBytes, inspect_part};
 pub(crate) use names::Names;
-pub(crate) use reader::{ChunkRef, Expected, PartReader};
+pub(crate) use reader::{Expected, PartReader};
 #[cfg(feature = "fuzzing")]
 pub(crate) use remake::{Unit, remake};
 pub(crate) use rows::{RowCursor, SkippedRows, SkippedUnit};
+#[cfg(feature = "fuzzing")]
 pub(crate) use runs::Runs;
 pub(crate) use sink::{ByteSink, FileSink};
-pub(crate) use source::{Cached, PartCache, PartSource, ReadContext, ReadStats};
+pub(crate) use source::{PartCache, PartSource, ReadContext, ReadStats};
 pub(crate) use sparse::SparseColumn;
-pub(crate) use verify::{Finding, VerifyReport, verify_part};
+pub(crate) use verify::{Finding, verify_part};
 pub(crate) use writer::{PartSummary, Profile, WriterOptions, write_part};

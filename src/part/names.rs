@@ -80,11 +80,6 @@ impl Names {
         (0..count32(self.len())).map(|id| self.name(id))
     }
 
-    /// Bytes of memory held.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.names.heap_bytes() + self.hits.capacity() * size_of::<u64>()
-    }
-
     /// The section's raw bytes: count, then (length shared with the name before, rest, hits).
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::footer::{Footer, FooterError, Section, header, parse_directory};
-use super::index_block::{IndexBlock, MetaEntry};
+use super::index_block::{IndexBlock, MetaEntry, PlacedGroup};
 use super::layout::{
     Extent, FOOTER_LEN, HEADER_LEN, INDEX_BLOCK_RAW_MAX, INPUTS_MAX, SECTION_RAW_MAX, section,
 };
@@ -13,7 +13,7 @@ use super::names::Names;
 use super::source::{PartSource, ReadContext, count};
 use crate::codec::varint::Reader;
 use crate::error::Malformed;
-use crate::index::{CHUNK_STREAMS, StreamChunk};
+use crate::index::{Bloom, CHUNK_STREAMS, StreamChunk};
 use crate::record::StreamKey;
 use crate::{Error, Result};
 
@@ -214,6 +214,14 @@ impl PartReader {
         Ok(Arc::new(block))
     }
 
+    /// The filters of all members of a group: for walks over the whole part.
+    pub(crate) fn filters(&self, cx: &ReadContext<'_>, placed: &PlacedGroup) -> Result<Vec<Bloom>> {
+        count(&cx.stats.filter_bytes, placed.group.len());
+        count(&cx.stats.read_bytes, placed.group.len());
+        let pieces = self.source.read(placed.offset, placed.group.len())?;
+        placed.group.split(&pieces).map_err(|e| self.malformed(placed.offset, e))
+    }
+
     /// Chunk `i` of the stream table.
     pub(crate) fn chunk(&self, cx: &ReadContext<'_>, i: usize) -> Result<Arc<StreamChunk>> {
         let chunk = self.chunk_once(cx, i)?;
@@ -267,24 +275,6 @@ impl PartReader {
     pub(crate) fn stream_text(&self, cx: &ReadContext<'_>, ordinal: u32) -> Result<Vec<u8>> {
         let (chunk, at, i) = self.chunk_of(cx, ordinal)?;
         chunk.text(i).map_err(|e| self.malformed(at.at.offset, e))
-    }
-
-    /// Forgets index blocks and stream chunks; they are read again when needed.
-    pub(crate) fn release(&self) {
-        self.loaded_index.lock().clear();
-        self.loaded_chunks.lock().clear();
-    }
-
-    /// Bytes of memory held, about.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let index =
-            self.loaded_index.lock().iter().flatten().map(|b| b.heap_bytes()).sum::<usize>();
-        let chunks =
-            self.loaded_chunks.lock().iter().flatten().map(|c| c.heap_bytes()).sum::<usize>();
-        let names = self.names.get().map_or(0, Names::heap_bytes);
-        let meta = self.metaindex.get().map_or(0, |m| m.capacity() * size_of::<MetaEntry>());
-        let refs = self.chunks.get().map_or(0, |c| c.capacity() * size_of::<ChunkRef>());
-        index + chunks + names + meta + refs
     }
 
     /// Reads a unit and verifies it.

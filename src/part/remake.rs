@@ -10,7 +10,7 @@ use super::footer::{Section, encode_directory, header};
 use super::header::{HeadRef, Home, PageRef};
 use super::index_block::{ColumnDraft, IndexBuilder, MetaEntry};
 use super::layout::{
-    END_MAGIC, Extent, FOOTER_LEN, INDEX_BLOCK_RAW_MAX, SECTION_RAW_MAX, count32, section,
+    self, END_MAGIC, Extent, FOOTER_LEN, INDEX_BLOCK_RAW_MAX, SECTION_RAW_MAX, section,
 };
 use super::reader::PartReader;
 use super::sink::Out;
@@ -31,7 +31,7 @@ pub(crate) enum Unit {
     Head,
     /// A runs page or sparse page, unpacked.
     Block,
-    /// A filter.
+    /// The heads of the filter groups.
     Filter,
     /// An index block, unpacked.
     Index,
@@ -75,6 +75,10 @@ impl Remake<'_, '_> {
     fn index_block(&mut self, entry: usize) -> Result<Option<MetaEntry>> {
         let index = self.part.index_block_once(self.cx, entry)?;
         let mut builder = IndexBuilder::default();
+        let mut filters = Vec::new();
+        for placed in index.groups() {
+            filters.push(self.part.filters(self.cx, placed)?);
+        }
         for i in 0..index.len() {
             let block = self.part.block(self.cx, &index, i)?;
             let mut head = block.head_of_block().clone();
@@ -85,10 +89,9 @@ impl Remake<'_, '_> {
                 if let Home::Page(page) = &header.home {
                     header.home = Home::Page(self.page(&block, page)?);
                 }
-                let filter = match header.filter.take() {
-                    Some(at) => Some(self.read(&at, Unit::Filter)?),
-                    None => None,
-                };
+                let filter = header.filter.take().and_then(|at| {
+                    filters.get(layout::index(at.group))?.get(layout::index(at.member)).cloned()
+                });
                 columns.push(ColumnDraft { name, header, filter });
             }
             for extent in [&mut head.sparse, &mut head.runs].into_iter().flatten() {
@@ -97,8 +100,10 @@ impl Remake<'_, '_> {
             head.time = self.page(&block, &head.time)?;
             builder.push(head, columns);
         }
-        let Some(mut entry) = builder.entry(&mut self.out)? else { return Ok(None) };
-        let raw = builder.encode(&entry);
+        let Some((mut entry, mut groups)) = builder.entry(&mut self.out)? else { return Ok(None) };
+        let mut raw = builder.encode(&entry);
+        (self.change)(Unit::Filter, &mut groups);
+        raw.extend_from_slice(&groups);
         entry.at = self.pack(raw, Unit::Index)?;
         Ok(Some(entry))
     }
@@ -175,12 +180,6 @@ impl Remake<'_, '_> {
         bytes.extend_from_slice(&END_MAGIC);
         self.out.put(&bytes)?;
         self.out.finish().map(|_| ())
-    }
-
-    fn read(&mut self, at: &Extent, unit: Unit) -> Result<Vec<u8>> {
-        let mut bytes = self.part.read_unit(self.cx, at, "a unit")?;
-        (self.change)(unit, &mut bytes);
-        Ok(bytes)
     }
 
     /// A unit that is packed.

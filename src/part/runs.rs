@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+#[cfg(test)]
 use super::layout::count32;
 use crate::codec::PAGE_ROWS_MAX;
 use crate::codec::varint::{Reader, put_varint};
@@ -48,11 +49,6 @@ impl Runs {
     /// The run that holds `row`, by binary search.
     pub(crate) fn run_of(&self, row: u32) -> usize {
         self.ends.partition_point(|end| *end <= row)
-    }
-
-    /// First row behind each run.
-    pub(crate) fn ends(&self) -> &[u32] {
-        &self.ends
     }
 
     /// Bytes of memory held.
@@ -168,6 +164,7 @@ impl RunsBuilder {
     }
 
     /// The number of rows of all runs.
+    #[cfg(test)]
     pub(crate) fn total(&self) -> u32 {
         count32(self.runs.iter().map(|r| r.0 as usize).sum())
     }

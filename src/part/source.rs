@@ -1,6 +1,7 @@
 //! Checked reads of a part, counted.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +10,9 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::layout::{Extent, UNIT_MAX};
 use crate::codec::Decoder;
-use crate::io::{MemoryFile, ReadAt, checksum, read_vec_at};
+#[cfg(any(test, feature = "fuzzing"))]
+use crate::io::MemoryFile;
+use crate::io::{ReadAt, checksum, read_vec_at};
 use crate::{Error, Result};
 
 /// The bytes of a part: a file, or memory that reads like one.
@@ -26,6 +29,7 @@ impl PartSource {
     }
 
     /// A part in memory.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn memory(bytes: impl Into<Arc<[u8]>>) -> PartSource {
         PartSource { file: Arc::new(MemoryFile::new(bytes)), path: PathBuf::from("memory") }
     }
@@ -131,12 +135,25 @@ pub(crate) struct ReadContext<'a> {
     cache: Option<&'a dyn PartCache>,
     /// Never contended by workers with contexts of their own.
     decoder: Mutex<Decoder>,
+    /// The pieces of filters read last: blocks side by side ask for the same ones.
+    pieces: Mutex<VecDeque<Piece>>,
 }
+
+/// A verified piece of a filter group: its part, its offset, its bytes.
+type Piece = (u64, u64, Arc<Vec<u8>>);
+
+/// How many pieces a worker remembers: those of eight words.
+const PIECES: usize = 32;
 
 impl<'a> ReadContext<'a> {
     /// Without a cache.
     pub(crate) fn new(stats: &'a ReadStats) -> ReadContext<'a> {
-        ReadContext { stats, cache: None, decoder: Mutex::new(Decoder::new()) }
+        ReadContext {
+            stats,
+            cache: None,
+            decoder: Mutex::new(Decoder::new()),
+            pieces: Mutex::default(),
+        }
     }
 
     /// With a cache.
@@ -148,6 +165,30 @@ impl<'a> ReadContext<'a> {
     /// The worker's decoder; not to be held across another call that takes this context.
     pub(crate) fn decoder(&self) -> MutexGuard<'_, Decoder> {
         self.decoder.lock()
+    }
+
+    /// The verified piece of a filter group at `offset` of part `part`; `load` reads it.
+    pub(super) fn piece(
+        &self,
+        part: u64,
+        offset: u64,
+        load: impl FnOnce() -> Result<Vec<u8>>,
+    ) -> Result<Arc<Vec<u8>>> {
+        let found = |p: &&Piece| (p.0, p.1) == (part, offset);
+        if let Some((.., bytes)) = self.pieces.lock().iter().find(found) {
+            return Ok(Arc::clone(bytes));
+        }
+        let bytes = self.cached(part, offset, || {
+            let bytes = load()?;
+            let held = bytes.capacity();
+            Ok((bytes, held))
+        })?;
+        let mut pieces = self.pieces.lock();
+        if pieces.len() >= PIECES {
+            pieces.pop_front();
+        }
+        pieces.push_back((part, offset, Arc::clone(&bytes)));
+        Ok(bytes)
     }
 
     /// The unit of type `T` at `offset` of part `part`, from the cache or made by `load`, which

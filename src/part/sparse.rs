@@ -53,9 +53,4 @@ impl SparseColumn {
         r.finish()?;
         Ok(out)
     }
-
-    /// The value of `row`; empty if it has none.
-    pub(crate) fn get(&self, row: u32) -> &[u8] {
-        self.rows.binary_search(&row).map_or(&[], |i| self.values.get(i))
-    }
 }

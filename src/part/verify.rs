@@ -4,11 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::block_reader::{BlockReader, ColumnPage, page_of};
-use super::header::{ColumnHeader, HeadRef, Home, PageRef};
-use super::layout::{Extent, FOOTER_LEN, HEADER_LEN};
+use super::header::{ColumnHeader, FilterRef, Home, PageRef};
+use super::index_block::IndexBlock;
+use super::layout::{FOOTER_LEN, HEADER_LEN, index};
 use super::reader::PartReader;
 use super::source::ReadContext;
 use crate::codec::{Encoding, STRIP_ROWS, Strip};
+use crate::index::Bloom;
 use crate::index::tokenizer::{for_each_word, word_hash};
 use crate::record::{StreamKey, parse_canonical_int};
 use crate::{Error, Result};
@@ -57,6 +59,9 @@ pub(crate) fn verify_part(part: &PartReader, cx: &ReadContext<'_>) -> Result<Ver
     v.coverage();
     Ok(v.report)
 }
+
+/// The offset and the members of each filter group.
+type Filters = Vec<(u64, Option<Vec<Bloom>>)>;
 
 struct Verifier<'a> {
     part: &'a PartReader,
@@ -162,16 +167,28 @@ impl<'a> Verifier<'a> {
             {
                 self.find(entry.at.offset, "times of the metaindex are not those of its blocks");
             }
+            let filters = self.filters(&index)?;
             for i in 0..index.len() {
                 let Some(block) = self.note(part.block(cx, &index, i))? else { continue };
                 self.block(&block)?;
                 let columns = index.columns(i).map_err(|e| part.malformed(entry.at.offset, e));
                 for (name, header) in self.note(columns)?.unwrap_or_default() {
-                    self.column(&block, name, &header)?;
+                    self.column(&block, name, &header, &filters)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// The filters of an index block by group and member; none of damaged groups.
+    fn filters(&mut self, index: &IndexBlock) -> Result<Filters> {
+        let mut groups = Vec::new();
+        for placed in index.groups() {
+            self.unit(placed.range());
+            let members = self.note(self.part.filters(self.cx, placed))?;
+            groups.push((placed.offset, members));
+        }
+        Ok(groups)
     }
 
     /// Runs and times of a block.
@@ -239,17 +256,35 @@ impl<'a> Verifier<'a> {
         Ok(out)
     }
 
-    fn column(&mut self, block: &BlockReader<'a>, name: u32, header: &ColumnHeader) -> Result<()> {
+    fn column(
+        &mut self,
+        block: &BlockReader<'a>,
+        name: u32,
+        header: &ColumnHeader,
+        filters: &Filters,
+    ) -> Result<()> {
         self.hit(name, u64::from(header.present));
-        if let Some(filter) = &header.filter {
-            self.unit(filter.range());
-        }
         let mut check = Check::new(header);
-        let Some(filter) = self.note(block.filter(header))? else { return Ok(()) };
+        let (filter_at, filter) = match header.filter {
+            None => (0, None),
+            Some(FilterRef { group, member }) => match filters.get(index(group)) {
+                // A damaged group is found already.
+                Some((at, None)) => (*at, None),
+                Some((at, Some(members))) if index(member) < members.len() => {
+                    (*at, members.get(index(member)))
+                }
+                _ => {
+                    self.find(column_offset(block, header), "no such filter");
+                    (0, None)
+                }
+            },
+        };
+        // Filters made by tables of another version say nothing to this one.
+        let filter = filter.filter(|_| self.part.footer().filters_known());
         let mut words = true;
         let mut value = |check: &mut Check, value: &[u8]| {
             check.value(value);
-            if let Some(filter) = &filter {
+            if let Some(filter) = filter {
                 for_each_word(value, |_, w| words &= filter.may_contain(word_hash(w)));
             }
         };
@@ -287,7 +322,7 @@ impl<'a> Verifier<'a> {
             self.find(at, "values of a column are not what its header says");
         }
         if !words {
-            self.find(header.filter.map_or(0, |f| f.offset), "a filter that denies a word");
+            self.find(filter_at, "a filter that denies a word");
         }
         Ok(())
     }

@@ -129,6 +129,7 @@ impl QueryMemory {
     }
 
     /// The bytes reserved now.
+    #[cfg(test)]
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }

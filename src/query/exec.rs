@@ -31,7 +31,7 @@ use crate::codec::STRIP_ROWS;
 use crate::error::{Corruption, Error, QueryError, Result};
 use crate::options::QueryOptions;
 use crate::part::{PartReader, ReadContext, ReadStats};
-use crate::record::{Timestamp, Zone};
+use crate::record::Timestamp;
 
 /// Queries in queries in queries, at most.
 const MAX_DEPTH: usize = 16;
@@ -49,7 +49,6 @@ pub(crate) struct Execution {
     parts: Arc<dyn PartSet>,
     options: QueryOptions,
     now: Timestamp,
-    zone: Zone,
     cancelled: Arc<AtomicBool>,
     counters: ScanCounters,
     totals: QueryCounters,
@@ -67,7 +66,6 @@ pub(crate) fn execute_parts(
         parts,
         options: options.clone(),
         now: options.now.unwrap_or(now),
-        zone: Zone::UTC,
         cancelled: Arc::new(AtomicBool::new(false)),
         counters: ScanCounters::new(options.skip_damaged),
         totals: QueryCounters::default(),
@@ -75,8 +73,12 @@ pub(crate) fn execute_parts(
 }
 
 /// The range of `_time` that the filter of a query gives, if it is closed at both ends.
-pub(crate) fn closed_time_range(query: &Query, now: Timestamp) -> Option<TimeRange> {
-    let times = TimeContext { now, zone: Zone::UTC, time_offset: 0 };
+pub(crate) fn closed_time_range(
+    query: &Query,
+    options: &QueryOptions,
+    now: Timestamp,
+) -> Option<TimeRange> {
+    let times = TimeContext { now, zone: options.zone.clone(), time_offset: 0 };
     plan::closed_range(&query.filter, &times)
 }
 
@@ -248,7 +250,7 @@ impl Level<'_> {
         };
         let mut ctx = ExecContext {
             now: execution.now,
-            zone: execution.zone.clone(),
+            zone: execution.options.zone.clone(),
             memory: self.shared.memory.clone(),
             deadline: self.shared.deadline,
             cancelled: &execution.cancelled,

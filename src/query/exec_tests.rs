@@ -126,6 +126,45 @@ fn many_rows(n: i64) -> Vec<TestRow> {
 }
 
 #[test]
+fn a_needle_reads_little_of_the_filters_of_many_blocks() {
+    let id = |i: i64| format!("{:016x}{:016x}", i * 0x9e37_79b9_7f4a, i * 0x1656_67b1_9e37);
+    let row = |i: i64| TestRow {
+        time: i * 1_000,
+        labels: vec![("app", "web".to_owned())],
+        fields: vec![("_msg", format!("order {} is paid", id(i)))],
+    };
+    let rows: Vec<TestRow> = (0..30_000).map(row).collect();
+    let parts = Arc::new(TestParts::write(&rows, &[40_000], 128, Profile::Merge));
+    let stats = |query: &Query| {
+        let mut rows = execute(&parts, query, &QueryOptions::new().workers(1));
+        let found = rows.by_ref().collect::<Result<Vec<_>>>().unwrap().len();
+        (found, rows.stats())
+    };
+    let (found, stats) = stats(&id(12_345).parse().unwrap());
+    assert_eq!(found, 1);
+    assert!(stats.blocks_total > 200, "{} blocks", stats.blocks_total);
+    // The filters take about 30 KB; false positives read some strips.
+    assert!(stats.filter_bytes <= 8 * 1_024, "{} bytes of filters", stats.filter_bytes);
+    assert!(stats.strips_read < stats.strips_total / 20, "{} strips", stats.strips_read);
+}
+
+#[test]
+fn days_begin_where_the_time_zone_says() {
+    let parts = Arc::new(TestParts::write(&many_rows(10), &[20], 65_536, Profile::Flush));
+    let run = |text: &str, zone: &str| {
+        let options = QueryOptions::new().time_zone(zone).unwrap();
+        collect(execute(&parts, &text.parse().unwrap(), &options)).unwrap()
+    };
+    // All rows lie in the first microseconds of 1970 in UTC.
+    assert_eq!(run("_time:1970-01-01", "UTC").len(), 10);
+    assert_eq!(run("_time:1970-01-01", "-00:30").len(), 0);
+    assert_eq!(run("_time:1969-12-31", "-00:30").len(), 10);
+    assert_eq!(run("_time:day_range[23:00, 23:59]", "-00:30").len(), 10);
+    let day = run("* | stats by (_time:1d) count() hits", "-00:30");
+    assert_eq!(day[0]["_time"], "1969-12-31T00:30:00Z");
+}
+
+#[test]
 fn counts_by_headers_read_no_page() {
     let parts = Arc::new(TestParts::write(&many_rows(9_000), &[5_000], 65_536, Profile::Flush));
     let stats = Pipe::Stats { by: Vec::new(), items: vec![count()] };

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::ast::{FieldPattern, Filter, Predicate};
-pub(crate) use super::needed::needed_input;
 
 /// A set of field names: some names, and all names of some prefixes but a few.
 ///
@@ -40,23 +39,9 @@ impl FieldSet {
         set
     }
 
-    /// The fields that the patterns match.
-    pub(crate) fn of_patterns(patterns: &[FieldPattern]) -> FieldSet {
-        let mut set = FieldSet::default();
-        for pattern in patterns {
-            set.insert_pattern(pattern);
-        }
-        set
-    }
-
     /// Whether the set is certainly empty.
     pub(crate) fn is_none(&self) -> bool {
         self.names.is_empty() && self.prefixes.is_empty()
-    }
-
-    /// Whether all fields are in the set but those of [`except`](FieldSet::except).
-    pub(crate) fn is_all(&self) -> bool {
-        self.prefixes.contains("")
     }
 
     /// Whether `name` is in the set.
@@ -114,6 +99,7 @@ impl FieldSet {
     }
 
     /// Adds all of `other`.
+    #[cfg(test)]
     pub(crate) fn union(&mut self, other: &FieldSet) {
         let mut except: BTreeSet<String> =
             self.except.iter().filter(|n| !other.contains(n)).cloned().collect();

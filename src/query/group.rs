@@ -57,13 +57,6 @@ impl Interner {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * 8 + self.table.capacity() * 20
     }
-
-    /// Forgets everything and keeps the room.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-        self.table.clear();
-    }
 }
 
 /// An [`Interner`] with a short cut for integers and times, so that typed columns need no text.

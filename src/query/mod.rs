@@ -58,7 +58,6 @@ pub(crate) use context::TimeRange;
 pub use counters::QueryStats;
 pub(crate) use exec::{closed_time_range, execute_parts};
 pub(crate) use explain::explain;
-pub(crate) use parser::parse_query;
 pub use regex::Regex;
 pub use rows::{CancelHandle, Row, Rows, write_json};
 pub(crate) use scan::{Lost, PartBounds, PartSet};

@@ -30,8 +30,10 @@ pub(crate) trait StreamTexts: Sync {
 
 /// No streams: all rows stand in one nameless stream.
 #[derive(Debug, Clone, Copy, Default)]
+#[cfg(test)]
 pub(crate) struct NoStreams;
 
+#[cfg(test)]
 impl StreamTexts for NoStreams {
     fn stream_text(&self, _part: u32, _stream: u32) -> Arc<[u8]> {
         Arc::from(&b""[..])

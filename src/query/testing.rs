@@ -151,7 +151,6 @@ fn write_one(
     let reader = PartReader::open(PartSource::memory(bytes), None).unwrap();
     let bounds = PartBounds {
         rows: summary.rows,
-        day,
         min_time: summary.min_time,
         max_time: summary.max_time,
         cut_lo,

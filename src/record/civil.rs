@@ -55,6 +55,7 @@ pub(crate) fn year_start(time: Timestamp) -> Timestamp {
 }
 
 /// The first instant of the UTC month after that of `time`, or the latest time.
+#[cfg(test)]
 pub(crate) fn next_month_start(time: Timestamp) -> Timestamp {
     let (year, month, _) = civil_from_days(i64::from(time.day()));
     let (year, month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
@@ -62,6 +63,7 @@ pub(crate) fn next_month_start(time: Timestamp) -> Timestamp {
 }
 
 /// The first instant of the UTC year after that of `time`, or the latest time.
+#[cfg(test)]
 pub(crate) fn next_year_start(time: Timestamp) -> Timestamp {
     let (year, _, _) = civil_from_days(i64::from(time.day()));
     day_start(days_from_civil(year + 1, 1, 1))

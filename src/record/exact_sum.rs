@@ -55,6 +55,7 @@ impl ExactSum {
 
     /// Adds an integer.
     #[inline]
+    #[cfg(test)]
     pub(crate) fn add_int(&mut self, value: i64) {
         self.add_decimal(Decimal::from_int(i128::from(value)));
     }
@@ -163,6 +164,7 @@ impl ExactSum {
     }
 
     /// The sum as an integer, if it is one and fits.
+    #[cfg(test)]
     pub(crate) fn to_i128(&self) -> Option<i128> {
         let sum = Decimal::new(self.mantissa, u32::from(self.scale))?;
         if self.rest.is_none() && sum.scale() == 0 { Some(sum.mantissa()) } else { None }

@@ -23,21 +23,19 @@ mod text_vec;
 mod timestamp;
 mod value_order;
 
-pub(crate) use civil::{
-    civil_from_days, days_from_civil, days_in_month, month_start, next_month_start,
-    next_year_start, year_start,
-};
+pub(crate) use civil::{civil_from_days, days_from_civil, days_in_month, month_start, year_start};
 pub(crate) use decimal::Decimal;
 pub(crate) use duration::{parse_duration, parse_duration_nanos, write_duration};
 pub(crate) use entry::EntryView;
 pub use entry::{Batch, BatchEntry, Entry, FieldValue};
 pub(crate) use exact_sum::ExactSum;
 pub use limits::Limits;
-pub(crate) use limits::{HARD_MAX_ENTRY_BYTES, MAX_BATCH_BYTES, MAX_NESTING};
+pub(crate) use limits::{MAX_BATCH_BYTES, MAX_NESTING};
 pub(crate) use number::{
-    Number, parse_canonical_int, parse_ipv4, parse_number, parse_numeric, parse_quantity,
-    parse_size, write_f64,
+    Number, parse_canonical_int, parse_ipv4, parse_number, parse_numeric, write_f64,
 };
+#[cfg(feature = "fuzzing")]
+pub(crate) use number::{parse_quantity, parse_size};
 pub(crate) use partial_time::{TimeSpan, Zone, parse_partial_time};
 pub(crate) use row_batch::{NameId, RowBatch, RowBatchBuilder, RowView};
 pub use stream::StreamId;
@@ -45,7 +43,10 @@ pub(crate) use stream::{StreamKey, stream_text};
 pub(crate) use text_vec::TextVec;
 pub use timestamp::Timestamp;
 pub(crate) use timestamp::{
-    NANOS_PER_DAY, NANOS_PER_SECOND, from_unix, parse_entry_time, parse_offset, parse_rfc3339,
-    parse_unix, parse_utc_fixed,
+    NANOS_PER_DAY, NANOS_PER_SECOND, parse_entry_time, parse_rfc3339, parse_unix,
 };
-pub(crate) use value_order::{SortKey, cmp_natural, cmp_values, cmp_values_then_bytes};
+#[cfg(feature = "fuzzing")]
+pub(crate) use timestamp::{parse_offset, parse_utc_fixed};
+#[cfg(feature = "fuzzing")]
+pub(crate) use value_order::cmp_natural;
+pub(crate) use value_order::{SortKey, cmp_values, cmp_values_then_bytes};

@@ -1,7 +1,5 @@
 //! Numbers in texts: every syntax that filters, math, sums and the value order read as a number.
 
-use std::cmp::Ordering;
-
 pub(crate) use super::decimal::Decimal;
 use super::duration::parse_duration;
 use super::parse_rfc3339;
@@ -22,14 +20,6 @@ impl Number {
         match self {
             Number::Decimal(d) => d.to_f64(),
             Number::Wide(x) => x,
-        }
-    }
-
-    /// Compares exact numbers exactly; wide ones as `f64`.
-    pub(crate) fn compare(self, other: Number) -> Ordering {
-        match (self, other) {
-            (Number::Decimal(a), Number::Decimal(b)) => a.cmp(&b),
-            (a, b) => a.to_f64().partial_cmp(&b.to_f64()).unwrap_or(Ordering::Equal),
         }
     }
 }

@@ -21,6 +21,17 @@ impl Zone {
     /// Universal time.
     pub(crate) const UTC: Zone = Zone::Fixed(0);
 
+    /// The zone of a name: `UTC`, `local`, an offset such as `+02:00`, or a name of the system's
+    /// table of zones such as `Europe/Berlin`.
+    pub(crate) fn named(name: &str) -> Option<Zone> {
+        match name {
+            "UTC" | "Z" => Some(Zone::UTC),
+            "local" => TimeZone::try_system().ok().map(Zone::Named),
+            _ if name.starts_with(['+', '-']) => parse_offset(name.as_bytes()).map(Zone::Fixed),
+            _ => TimeZone::get(name).ok().map(Zone::Named),
+        }
+    }
+
     /// Nanoseconds since 1970 UTC of a local time given as if it were UTC. A local time that a
     /// clock change skips or repeats is read with the offset before the change.
     fn to_utc(&self, local: i128) -> Option<i128> {
@@ -246,6 +257,15 @@ mod tests {
         assert_eq!(Zone::Fixed(-60).seconds_east(summer), -60);
         let fixed = span_in("2024-03-31T00:00", &Zone::Fixed(3_600)).unwrap();
         assert_eq!(fixed.0, "2024-03-30T23:00:00Z");
+    }
+
+    #[test]
+    fn zones_have_names() {
+        assert_eq!(Zone::named("UTC"), Some(Zone::UTC));
+        assert_eq!(Zone::named("-02:30"), Some(Zone::Fixed(-9_000)));
+        for bad in ["", "+2:3:4", "Mars/Olympus", "../../etc/passwd"] {
+            assert_eq!(Zone::named(bad), None, "{bad}");
+        }
     }
 
     #[test]

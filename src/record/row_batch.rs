@@ -117,6 +117,7 @@ impl RowBatch {
     }
 
     /// Bytes of all values, stream labels not counted.
+    #[cfg(test)]
     pub(crate) fn value_bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -133,6 +134,7 @@ impl<'a> RowView<'a> {
     }
 
     /// The row's stream.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn stream_key(&self) -> Option<&'a Arc<StreamKey>> {
         self.batch.streams.get(self.stream as usize)
     }

@@ -76,7 +76,7 @@ impl TextVec {
         self.ends.len()
     }
 
-    /// Whether there are no strings.
+    /// Whether there are no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

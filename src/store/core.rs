@@ -65,7 +65,7 @@ pub(crate) enum Role {
         /// life touches again.
         merging: Mutex<Vec<u64>>,
         /// Keeps other writers out.
-        lock: Box<dyn LockGuard>,
+        _lock: Box<dyn LockGuard>,
     },
     /// A reader beside the writer.
     Reader(Mutex<Follower>),

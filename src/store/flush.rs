@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::io::{FileWriter, Fsync, is_not_found, publish};
 use crate::manifest::{Change, Edit, day_dir, part_path};
 use crate::memory::{Cut, days_of};
-use crate::part::{FileSink, PartSummary, Profile, write_part};
+use crate::part::{FileSink, Profile, write_part};
 use crate::partition::{PartEntry, PartHandle, part_entry};
 use crate::record::RowBatch;
 

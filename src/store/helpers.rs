@@ -10,7 +10,7 @@ use crate::query::ast::{
     TimeFilter, TimeForm, TimePoint, Uniq,
 };
 use crate::query::{Filter, Pipe, Query, Row, closed_time_range, explain};
-use crate::record::{StreamId, Timestamp};
+use crate::record::{NANOS_PER_SECOND, StreamId, Timestamp, Zone};
 
 use super::Store;
 
@@ -95,6 +95,9 @@ impl Store {
     /// # }
     /// ```
     ///
+    /// Buckets begin at multiples of the step in the time zone of the options, with the offset that
+    /// the zone has now.
+    ///
     /// # Errors
     /// [`Error::InvalidOption`] if the step is zero, longer than 292 years or so short that there
     /// would be more than a million buckets; those of the query.
@@ -111,6 +114,8 @@ impl Store {
             return Err(bad("it must not be zero"));
         }
         let now = options.now.unwrap_or_else(|| self.core().clock.now());
+        let east = options.zone.seconds_east(now);
+        let options = QueryOptions { zone: Zone::Fixed(east), ..options.clone().now(now) };
         let bucket = Bucket {
             step: BucketStep::Number(Number { text: format!("{width}ns") }),
             offset: None,
@@ -124,15 +129,18 @@ impl Store {
         if by.is_none() {
             found.insert(String::new(), BTreeMap::new());
         }
-        for row in self.query_with(&counted, &options.clone().now(now))? {
+        for row in self.query_with(&counted, &options)? {
             let row = row?;
             let Some(start) = Timestamp::parse(row.get(TIME_FIELD)) else { continue };
             let value = by.map_or("", |field| row.get(field)).to_owned();
             *found.entry(value).or_default().entry(start.as_nanos()).or_default() +=
                 number(&row, count);
         }
-        let (first, last) = match closed_time_range(query, now) {
-            Some(range) => (floor(range.min, width), floor(range.max, width)),
+        let (first, last) = match closed_time_range(query, &options, now) {
+            Some(range) => {
+                let floor = |time| floor(time, width, east.saturating_mul(NANOS_PER_SECOND));
+                (floor(range.min), floor(range.max))
+            }
             None => {
                 let starts = || found.values().flat_map(|s| s.keys().copied());
                 match (starts().min(), starts().max()) {
@@ -403,8 +411,9 @@ fn number(row: &Row, field: &str) -> u64 {
 }
 
 /// The start of the bucket of a time.
-fn floor(time: i64, width: i64) -> i64 {
-    time.saturating_sub(time.rem_euclid(width))
+/// The start of the bucket of a time; buckets begin at multiples of the width, `east` further east.
+fn floor(time: i64, width: i64, east: i64) -> i64 {
+    time.saturating_sub(time.saturating_add(east).rem_euclid(width))
 }
 
 fn filled(

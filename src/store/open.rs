@@ -81,7 +81,7 @@ pub(crate) fn open_locked(options: Options, dir: &Path, lock: Box<dyn LockGuard>
         manifest: Mutex::new(manifest),
         flushing: Mutex::new(()),
         merging: Mutex::default(),
-        lock,
+        _lock: lock,
     };
     Ok(new_core(options, dir, store_id, files, report, state, role))
 }

@@ -34,7 +34,6 @@ impl PartSet for SnapshotParts {
         let info = self.snapshot.parts().get(i)?.info();
         Some(PartBounds {
             rows: info.rows,
-            day: info.day,
             min_time: info.min_time.as_nanos(),
             max_time: info.max_time.as_nanos(),
             cut_lo: info.cut_lo,

@@ -127,6 +127,9 @@ pub(crate) struct QueryArgs {
     /// The time that `now` and relative times mean, in RFC 3339
     #[arg(long, value_name = "T")]
     pub(crate) now: Option<String>,
+    /// The time zone of times without one and of days: UTC, local, +02:00, Europe/Berlin
+    #[arg(long, value_name = "ZONE", default_value = "UTC", allow_hyphen_values = true)]
+    pub(crate) time_zone: String,
     /// Colours: auto is "on a terminal, unless NO_COLOR is set"
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: ColorChoice,

@@ -8,6 +8,7 @@ use std::time::Instant;
 use loglith::{Error, Query, QueryOptions, QueryStats, Store, Timestamp, write_json};
 use serde_json::{Value, json};
 
+use crate::args::QueryArgs;
 use crate::exit::{Failure, Outcome};
 
 /// The answer of one query: its rows as a JSON array, and what it took.
@@ -18,14 +19,14 @@ struct Answer {
 }
 
 /// Runs each line of `file`; a query that fails becomes an error line and ends nothing.
-pub(crate) fn run(store: &Store, file: &Path, repeat: u32, mut out: impl Write) -> Outcome {
+pub(crate) fn run(store: &Store, file: &Path, args: &QueryArgs, mut out: impl Write) -> Outcome {
     let text = fs::read(file).map_err(|e| Failure::file("read", file, e))?;
     for (index, line) in text.split(|b| *b == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
             continue;
         }
         let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8".to_owned());
-        match line.and_then(|line| answer(store, line, repeat)) {
+        match line.and_then(|line| answer(store, line, args)) {
             Ok(answer) => {
                 write!(out, "{{\"query_index\":{index},\"rows\":")?;
                 out.write_all(&answer.rows)?;
@@ -39,18 +40,19 @@ pub(crate) fn run(store: &Store, file: &Path, repeat: u32, mut out: impl Write) 
     Ok(())
 }
 
-fn answer(store: &Store, line: &str, repeat: u32) -> Result<Answer, String> {
+fn answer(store: &Store, line: &str, args: &QueryArgs) -> Result<Answer, String> {
     let request: Value = serde_json::from_str(line).map_err(|e| format!("not JSON: {e}"))?;
     let member = |name: &str| request.get(name).and_then(Value::as_str);
     let text = member("query").ok_or("the line has no text \"query\"")?;
-    let mut options = QueryOptions::new();
+    let options = QueryOptions::new().time_zone(&args.time_zone);
+    let mut options = options.map_err(|e| e.to_string())?;
     if let Some(now) = member("now") {
         let now = Timestamp::parse(now).ok_or_else(|| format!("{now} is not a time"))?;
         options = options.now(now);
     }
     let mut elapsed_ms = Vec::new();
     let mut last = None;
-    for _ in 0..repeat {
+    for _ in 0..args.repeat {
         let started = Instant::now();
         let answer = once(store, text, &options).map_err(|e| e.to_string())?;
         elapsed_ms.push(started.elapsed().as_secs_f64() * 1e3);

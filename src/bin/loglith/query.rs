@@ -24,14 +24,15 @@ pub(crate) fn run(args: &QueryArgs) -> Outcome {
 fn answer(args: &QueryArgs, store: &Store) -> Outcome {
     let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, io::stdout().lock());
     if let Some(file) = &args.queries_file {
-        return envelope::run(store, file, args.repeat, out);
+        return envelope::run(store, file, args, out);
     }
     let text = args.query.as_deref().unwrap_or_default();
     let mut query: Query = text.parse().map_err(loglith::Error::from)?;
     if let Some(limit) = args.limit {
         query.pipes.push(Pipe::Limit(limit));
     }
-    let mut options = QueryOptions::new().skip_damaged(args.skip_damaged);
+    let options = QueryOptions::new().skip_damaged(args.skip_damaged);
+    let mut options = options.time_zone(&args.time_zone)?;
     if let Some(now) = &args.now {
         options = options.now(time(now)?);
     }

@@ -21,7 +21,6 @@ pub(in crate::codec) struct ShapedColumn {
     params: ShapedParams,
     columns: Vec<PartColumn>,
     holes: Holes,
-    rows: usize,
     /// Matching rows before each strip.
     starts: Vec<usize>,
 }
@@ -48,7 +47,7 @@ impl ShapedColumn {
         let params = ShapedParams { shape, tables };
         let rows = values.len();
         let mut column =
-            ShapedColumn { params, columns, holes: Holes::default(), rows, starts: Vec::new() };
+            ShapedColumn { params, columns, holes: Holes::default(), starts: Vec::new() };
         let mut parts = Vec::new();
         let mut matched = 0;
         for (row, value) in (0u32..).zip(values.iter()) {
@@ -140,11 +139,6 @@ impl ShapedColumn {
         }
         let start = self.starts.get(from / STRIP_ROWS).copied().unwrap_or(0);
         (start, start + count)
-    }
-
-    /// The number of rows.
-    pub(in crate::codec) fn rows(&self) -> usize {
-        self.rows
     }
 
     /// Appends the strip of rows `from..to`.

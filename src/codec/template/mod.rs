@@ -32,7 +32,6 @@ mod table;
 mod tokenize;
 
 pub(super) use encoder::TemplateEncoder;
-pub(crate) use slot::Slot;
 pub(crate) use strip::TemplateStrip;
 pub(crate) use table::TemplateTable;
 

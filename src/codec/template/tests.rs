@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::slot::Slot;
 use super::*;
 use crate::codec::compress::Compressor;
 use crate::codec::page::{Decoder, Encoding, PageHead, StripsBuilder};

@@ -35,6 +35,7 @@ impl JsonLines {
     }
 
     /// The writer, to set the current time.
+    #[cfg(test)]
     pub(crate) fn writer(&mut self) -> &mut RowWriter {
         &mut self.writer
     }

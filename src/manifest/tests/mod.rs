@@ -9,7 +9,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::edit::{ClientKey, Delete, RetentionMark};
+use super::load::FallbackTo;
 use super::log::{Record, RecordKind};
+use super::names::manifest_path;
+use super::recovery::FoundPart;
+use super::writer::RESERVATION_STEP;
 use super::*;
 use crate::Error;
 use crate::codec::varint::{put_bytes, put_varint};

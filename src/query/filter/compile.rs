@@ -36,7 +36,7 @@ impl CompiledFilter {
         let times = TimeContext::new(ctx, time_offset);
         let mut compiler = Compiler { ctx, times, leaves: 0 };
         let root = compiler.node(filter)?;
-        Ok(CompiledFilter { root, times: compiler.times, leaves: compiler.leaves })
+        Ok(CompiledFilter { root, times: compiler.times })
     }
 }
 

@@ -89,6 +89,7 @@ pub(crate) struct PageFacts<'a> {
 
 impl CompiledFilter {
     /// What is known about the rows of a block.
+    #[cfg(test)]
     pub(crate) fn judge(&self, facts: &dyn BlockFacts) -> Result<Verdict> {
         judge(&self.root, facts)
     }

@@ -33,7 +33,6 @@ mod time;
 use std::sync::Arc;
 
 pub(crate) use chars::is_word_char;
-pub(crate) use column::DictionaryCache;
 pub(crate) use eval::{ColumnRef, ColumnSource, FilterScratch};
 pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
 pub(crate) use needs::Needs;
@@ -49,7 +48,6 @@ use crate::query::context::TimeRange;
 pub(crate) struct CompiledFilter {
     root: Node,
     times: TimeContext,
-    leaves: usize,
 }
 
 /// A part of a filter.
@@ -101,16 +99,6 @@ enum FieldTest {
 }
 
 impl CompiledFilter {
-    /// The filter that every row passes.
-    pub(crate) fn all(times: TimeContext) -> CompiledFilter {
-        CompiledFilter { root: Node::Const(true), times, leaves: 0 }
-    }
-
-    /// Whether every row passes, as far as the filter itself tells.
-    pub(crate) fn is_all(&self) -> bool {
-        matches!(self.root, Node::Const(true))
-    }
-
     /// Whether no row passes, as far as the filter itself tells.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.root, Node::Const(false))

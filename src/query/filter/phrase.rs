@@ -109,11 +109,6 @@ impl FoldedPhrase {
         self.phrase.needle()
     }
 
-    /// Whether a word may not go on to the left, to the right of the needle.
-    pub(crate) fn bounds(&self) -> (bool, bool) {
-        self.phrase.bounds()
-    }
-
     /// Whether `text` holds the phrase.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
         if !text.is_ascii() {

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 
@@ -12,10 +11,7 @@ use super::testing::{field, filter_tree, log_value, predicate};
 use super::*;
 use crate::codec::Bitmap;
 use crate::error::Result;
-use crate::query::ast::{
-    CompareOp, FieldPattern, Filter, MatchAnchor, MatchPart, MatchPattern, Number, Predicate,
-    Query, RangeBound, TimeFilter, TimeForm, TimePoint, ValueSet,
-};
+use crate::query::ast::{Filter, Predicate, TimeFilter, TimeForm, TimePoint};
 use crate::query::batch::Batch;
 use crate::query::column::Column;
 

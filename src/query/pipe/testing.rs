@@ -17,8 +17,9 @@ use crate::query::column::Column;
 use crate::query::context::{
     ExecContext, Flow, QueryCounters, QueryMemory, StreamContextSource, SubqueryRunner, TimeRange,
 };
-use crate::query::fields::{FieldSet, insert_filter_fields, needed_input};
+use crate::query::fields::{FieldSet, insert_filter_fields};
 use crate::query::filter::CompiledFilter;
+use crate::query::needed::needed_input;
 use crate::query::position::{RowPos, StreamTexts};
 use crate::record::{TextVec, Timestamp, Zone, parse_canonical_int, parse_rfc3339};
 

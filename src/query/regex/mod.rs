@@ -69,6 +69,7 @@ impl Regex {
     }
 
     /// Whether the expression matches somewhere in `text`.
+    #[cfg(test)]
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
         self.compiled.is_match(text)
     }

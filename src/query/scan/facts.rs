@@ -131,7 +131,6 @@ impl BlockFacts for Facts<'_, '_> {
         if words.is_empty() {
             return Ok(true);
         }
-        let filter = self.block.reader().filter(header)?;
-        Ok(filter.is_none_or(|f| f.may_contain_all(&words)))
+        self.block.reader().may_hold_all(header, &words)
     }
 }

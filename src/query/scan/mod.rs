@@ -26,10 +26,9 @@ mod tests;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-pub(crate) use block::{BlockScan, StripSource};
 pub(crate) use bound::{Direction, TimeBound};
 pub(crate) use frontier::ScanTask;
-pub(crate) use frontier::{Frontier, OpenPart, ScanFilter};
+pub(crate) use frontier::{Frontier, ScanFilter};
 pub(crate) use names::names_from_headers;
 pub(crate) use scanner::{ScanOutput, Scanner};
 pub(crate) use streams::{StreamSet, visit_stream};
@@ -44,8 +43,6 @@ use crate::query::context::TimeRange;
 pub(crate) struct PartBounds {
     /// The number of rows.
     pub(crate) rows: u64,
-    /// The UTC day of all rows.
-    pub(crate) day: i32,
     /// The earliest time in ns.
     pub(crate) min_time: i64,
     /// The latest time in ns.

@@ -1,7 +1,6 @@
 //! The scan of random parts against a look at every row.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use proptest::prelude::*;

@@ -101,11 +101,6 @@ impl FieldList {
         FieldList { patterns: patterns.to_vec() }
     }
 
-    /// The one field of this name.
-    pub(crate) fn one(name: &str) -> FieldList {
-        FieldList { patterns: vec![FieldPattern::Name(name.to_owned())] }
-    }
-
     /// The columns of a batch that take part, in the order of the list, each once. `absent`
     /// stands for columns that the batch lacks.
     pub(crate) fn parts<'a>(&'a self, batch: &'a Batch, absent: &'a Column) -> Vec<Part<'a>> {

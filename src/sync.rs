@@ -1,1 +1,0 @@
-//! Shim over locks and atomics, so that schedule tests can swap them.
