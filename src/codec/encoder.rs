@@ -121,17 +121,19 @@ impl Encoder {
             (None, Some(shaped)) => Some(self.shaped(values, &shaped)),
             (None, None) => None,
         };
-        let dictionary = column.as_mut().map(|c| self.dictionary(c));
-        let is_typed = typed.is_some();
-        let best = match (typed, dictionary) {
-            (Some(a), Some(b)) => Some(if a.len() <= b.len() { a } else { b }),
-            (a, b) => a.or(b),
-        };
-        let encoded = match best {
-            Some(best) if sure => best,
+        let encoded = match typed {
+            None if sure => column.as_mut().map(|c| self.dictionary(c)),
+            None => self.text(values, column.as_mut()),
             // Typed values have no templates that would be smaller.
-            Some(best) if is_typed => self.smaller_of_plain(values, best),
-            best => self.smaller_of_text(values, best),
+            Some(typed) => match column.as_mut().map(|c| self.dictionary(c)) {
+                Some(dictionary) if dictionary.len() < typed.len() => Some(dictionary),
+                _ => Some(typed),
+            },
+        };
+        let encoded = match encoded {
+            Some(best) if sure => best,
+            Some(best) => self.smaller_of_plain(values, best),
+            None => self.plain(values),
         };
         match (encoded.encoding, column) {
             (Encoding::Dictionary, Some(c)) => (encoded, Some(Arc::new(c.dictionary))),
@@ -174,24 +176,30 @@ impl Encoder {
         Encoded { encoding: Encoding::Dictionary, head, strips }
     }
 
-    /// `best`, or templates or plain strings if they are smaller. Templates must be clearly smaller
-    /// than a dictionary, since that answers more questions at once.
-    fn smaller_of_text(&mut self, values: &TextVec, best: Option<Encoded>) -> Encoded {
-        let by_values = |best: &Encoded| best.head.len() * 2 < best.len();
-        let best = match best {
-            Some(best) if by_values(&best) => Some(best),
-            best => match (best, self.templates(values)) {
-                (Some(best), Some(templates)) => {
-                    let clearly = templates.len() + templates.len() / 4 < best.len();
-                    Some(if clearly { templates } else { best })
-                }
-                (best, templates) => best.or(templates),
-            },
-        };
-        match best {
-            Some(best) => self.smaller_of_plain(values, best),
-            None => self.plain(values),
+    /// A dictionary or templates. Templates must be clearly smaller, since a dictionary answers
+    /// more questions at once. What probably wins is tried first, and may decide that the other is
+    /// not tried at all.
+    fn text(&mut self, values: &TextVec, column: Option<&mut DictColumn>) -> Option<Encoded> {
+        let Some(column) = column else { return self.templates(values) };
+        let clearly = |templates: &Encoded| templates.len() + templates.len() / 4;
+        if column.dictionary.len() * 4 > values.len()
+            && let Some(templates) = self.templates(values)
+        {
+            // Sorted, front-coded and compressed, texts seldom take less than an eighth.
+            let least = column.dictionary.bytes().len() / 8 + column.codes.len() / 2;
+            if least > clearly(&templates) {
+                return Some(templates);
+            }
+            let dictionary = self.dictionary(column);
+            let better = clearly(&templates) < dictionary.len();
+            return Some(if better { templates } else { dictionary });
         }
+        let dictionary = self.dictionary(column);
+        if dictionary.head.len() * 2 < dictionary.len() {
+            return Some(dictionary);
+        }
+        let templates = self.templates(values).filter(|t| clearly(t) < dictionary.len());
+        Some(templates.unwrap_or(dictionary))
     }
 
     /// `best`, or plain strings if they are smaller.

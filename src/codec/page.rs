@@ -255,6 +255,16 @@ pub(crate) fn strip_count(rows: usize) -> usize {
     rows.div_ceil(STRIP_ROWS)
 }
 
+/// The bytes of the strip table with which the head of a page of `rows` rows begins.
+pub(crate) fn strip_table_len(head: &[u8], rows: usize) -> Result<usize, Malformed> {
+    let mut r = Reader::new(head);
+    for _ in 0..strip_count(rows) {
+        r.varint32()?;
+        r.u64()?;
+    }
+    Ok(head.len() - r.rest().len())
+}
+
 /// Where a strip lies, and the checksum of its bytes.
 #[derive(Debug, Clone, Copy)]
 struct StripRef {

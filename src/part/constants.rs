@@ -14,6 +14,8 @@ struct Seen<'a> {
     /// Rows with the value of the first row.
     rows: u64,
     value: &'a [u8],
+    /// Where the value of the row before is, which is mostly that of this row as well.
+    last: &'a [u8],
     bytes: u64,
 }
 
@@ -53,10 +55,13 @@ impl<'a> ConstantFinder<'a> {
             if seen.stream != self.stream {
                 // A column that the first row lacks keeps a count that no row can make up for.
                 let rows = u64::from(self.rows == 0);
-                *seen = Seen { stream: self.stream, rows, value, bytes: 0 };
+                *seen = Seen { stream: self.stream, rows, value, last: value, bytes: 0 };
                 self.names.push(name);
-            } else if seen.rows == self.rows && seen.value == value {
+            } else if seen.rows == self.rows
+                && (std::ptr::eq(seen.last, value) || seen.value == value)
+            {
                 seen.rows += 1;
+                seen.last = value;
             }
             seen.bytes += value.len() as u64;
         }

@@ -1,13 +1,13 @@
 //! Where the bytes of a part are: by column, encoding and piece.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::header::{HeadRef, Home, PageRef};
-use super::layout::{FOOTER_LEN, HEADER_LEN};
+use super::layout::{Extent, FOOTER_LEN, HEADER_LEN};
 use super::reader::PartReader;
 use super::source::ReadContext;
 use crate::Result;
+use crate::codec::{Encoding, strip_table_len};
 
 /// Bytes and counts of one column in one encoding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,12 +16,16 @@ pub(crate) struct ColumnBytes {
     pub(crate) blocks: u64,
     /// Rows with a value.
     pub(crate) rows: u64,
-    /// Bytes of heads before strips.
+    /// Bytes of heads before strips, without the strip tables: dictionaries, templates, shapes.
     pub(crate) heads: u64,
+    /// Bytes of strip tables before strips.
+    pub(crate) tables: u64,
     /// Bytes of strips, or pieces of sparse pages before compression.
     pub(crate) strips: u64,
     /// Bytes of filters.
     pub(crate) filters: u64,
+    /// Bytes of headers and the heads in them, in index blocks before these are packed.
+    pub(crate) headers: u64,
 }
 
 /// Where the bytes of a part are.
@@ -47,7 +51,7 @@ pub(crate) struct PartInspection {
     pub(crate) blocks: u64,
 }
 
-/// Reads all headers of a part, but no page.
+/// Reads all headers and heads of a part, but no strip.
 pub(crate) fn inspect_part(part: &PartReader, cx: &ReadContext<'_>) -> Result<PartInspection> {
     let footer = part.footer();
     let mut out = PartInspection {
@@ -60,18 +64,25 @@ pub(crate) fn inspect_part(part: &PartReader, cx: &ReadContext<'_>) -> Result<Pa
     out.tail += part.sections(cx)?.iter().map(|s| s.at.len).sum::<u64>();
     out.streams = part.chunks(cx)?.iter().map(|c| c.at.len).sum();
     let names = part.names(cx)?;
+    let mut raw = Vec::new();
     for (e, entry) in part.metaindex(cx)?.iter().enumerate() {
         out.index += entry.at.len;
         let index = part.index_block(cx, e)?;
         for (i, head) in index.heads().enumerate() {
             out.runs += head.runs.map_or(0, |r| r.len);
             out.sparse += head.sparse.map_or(0, |s| s.len);
-            out.page("_time", &head.time).rows += u64::from(head.rows);
+            let tables = strip_tables(part, cx, &head.time, head.rows)?;
+            out.page("_time", &head.time, tables).rows += u64::from(head.rows);
             let columns = index.columns(i).map_err(|e| part.malformed(entry.at.offset, e))?;
             for (name, header) in columns {
                 let name = names.name(name);
+                raw.clear();
+                header.put(head.rows, head.offset, &mut raw);
                 let bytes = match &header.home {
-                    Home::Page(page) => out.page(name, page),
+                    Home::Page(page) => {
+                        let tables = strip_tables(part, cx, page, head.rows)?;
+                        out.page(name, page, tables)
+                    }
                     Home::Sparse { len, .. } => {
                         let bytes = out.column(name, "sparse");
                         bytes.strips += u64::from(*len);
@@ -85,6 +96,7 @@ pub(crate) fn inspect_part(part: &PartReader, cx: &ReadContext<'_>) -> Result<Pa
                     let group = &group.map_err(|e| part.malformed(entry.at.offset, e))?.group;
                     bytes.filters += group.len() / group.members() as u64;
                 }
+                bytes.headers += raw.len() as u64;
             }
         }
     }
@@ -99,42 +111,27 @@ impl PartInspection {
         bytes
     }
 
-    fn page(&mut self, name: &str, page: &PageRef) -> &mut ColumnBytes {
+    fn page(&mut self, name: &str, page: &PageRef, tables: u64) -> &mut ColumnBytes {
         let bytes = self.column(name, &format!("{:?}", page.encoding).to_lowercase());
         let head = match &page.head {
             HeadRef::Inline(_) => 0,
             HeadRef::External { len, .. } => *len,
         };
-        bytes.heads += head;
+        bytes.heads += head.saturating_sub(tables);
+        bytes.tables += tables;
         bytes.strips += page.len - head;
         bytes
     }
 }
 
-impl fmt::Display for PartInspection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} bytes, {} rows, {} blocks", self.total, self.rows, self.blocks)?;
-        for (what, bytes) in [
-            ("index blocks", self.index),
-            ("stream table", self.streams),
-            ("runs pages", self.runs),
-            ("sparse pages", self.sparse),
-            ("tail", self.tail),
-        ] {
-            writeln!(f, "{bytes:>12}  {what}")?;
-        }
-        writeln!(
-            f,
-            "{:>12}{:>10}{:>10}{:>8}{:>10}  column",
-            "strips", "heads", "filters", "blocks", "rows"
-        )?;
-        let mut columns: Vec<_> = self.columns.iter().collect();
-        columns.sort_by_key(|(_, b)| std::cmp::Reverse(b.strips + b.heads + b.filters));
-        for ((name, encoding), b) in columns {
-            let (strips, heads, filters) = (b.strips, b.heads, b.filters);
-            write!(f, "{strips:>12}{heads:>10}{filters:>10}{:>8}{:>10}", b.blocks, b.rows)?;
-            writeln!(f, "  {name} ({encoding})")?;
-        }
-        Ok(())
+/// Bytes of the strip table of a page of `rows` rows whose head stands before its strips.
+fn strip_tables(part: &PartReader, cx: &ReadContext<'_>, page: &PageRef, rows: u32) -> Result<u64> {
+    let HeadRef::External { len, checksum } = page.head else { return Ok(0) };
+    if page.encoding == Encoding::Const {
+        return Ok(0);
     }
+    let at = Extent { offset: page.offset, len, checksum };
+    let head = part.read_unit(cx, &at, "the head of a page")?;
+    let table = strip_table_len(&head, rows as usize);
+    Ok(table.map_err(|e| part.malformed(page.offset, e))? as u64)
 }

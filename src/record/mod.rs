@@ -42,11 +42,11 @@ pub use stream::StreamId;
 pub(crate) use stream::{StreamKey, stream_text};
 pub(crate) use text_vec::TextVec;
 pub use timestamp::Timestamp;
-pub(crate) use timestamp::{
-    NANOS_PER_DAY, NANOS_PER_SECOND, parse_entry_time, parse_rfc3339, parse_unix,
-};
 #[cfg(feature = "fuzzing")]
-pub(crate) use timestamp::{parse_offset, parse_utc_fixed};
+pub(crate) use timestamp::parse_offset;
+pub(crate) use timestamp::{
+    NANOS_PER_DAY, NANOS_PER_SECOND, parse_entry_time, parse_rfc3339, parse_unix, parse_utc_fixed,
+};
 #[cfg(feature = "fuzzing")]
 pub(crate) use value_order::cmp_natural;
 pub(crate) use value_order::{SortKey, cmp_values, cmp_values_then_bytes};

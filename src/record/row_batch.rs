@@ -11,6 +11,9 @@ pub(crate) type NameId = u32;
 
 /// Rows after normalisation, in append order: values in one arena, names and streams once each.
 ///
+/// A value that repeats that of the row before of the same stream stands in the arena once: most
+/// fields of container logs are of that kind. [`RowView::fields`] then gives the same slice.
+///
 /// The labels of a row's stream are fields of the row as well, but are kept only in the stream:
 /// [`RowView::fields`] does not repeat them. A row never holds an empty value, `_time`, `_stream`
 /// or `_stream_id`, nor the same name twice.
@@ -116,7 +119,7 @@ impl RowBatch {
             + self.names.iter().map(|n| n.capacity() + 24).sum::<usize>()
     }
 
-    /// Bytes of all values, stream labels not counted.
+    /// Bytes of all values, repeated ones and stream labels not counted.
     #[cfg(test)]
     pub(crate) fn value_bytes(&self) -> usize {
         self.bytes.len()
@@ -140,10 +143,15 @@ impl<'a> RowView<'a> {
     }
 }
 
+/// How many fields of the row before are looked at for one of the same name.
+const NEAR: usize = 4;
+
 /// Builds a [`RowBatch`] row by row.
 #[derive(Debug, Default)]
 pub(crate) struct RowBatchBuilder {
     batch: RowBatch,
+    /// The last finished row of each stream.
+    last_rows: Vec<Option<u32>>,
     name_table: HashTable<NameId>,
     hasher: foldhash::fast::RandomState,
 }
@@ -186,6 +194,7 @@ impl RowBatchBuilder {
     pub(crate) fn add_stream(&mut self, stream: Arc<StreamKey>) -> u32 {
         let id = u32::try_from(self.batch.streams.len()).unwrap_or(u32::MAX);
         self.batch.streams.push(stream);
+        self.last_rows.push(None);
         id
     }
 
@@ -246,8 +255,46 @@ impl RowBatchBuilder {
 
     /// Closes the open row.
     pub(crate) fn finish_row(&mut self, time: Timestamp, stream: u32) {
+        if let Some(last) = self.last_rows.get_mut(stream as usize) {
+            let row = u32::try_from(self.batch.rows.len()).ok();
+            if let Some(before) = std::mem::replace(last, row) {
+                self.share_values(before as usize);
+            }
+        }
         let fields_end = offset(self.batch.fields.len());
         self.batch.rows.push(Row { time, stream, fields_end });
+    }
+
+    /// Lets fields of the open row refer to equal values of row `before`, and closes the gaps.
+    fn share_values(&mut self, before: usize) {
+        let open = self.open_start();
+        let ends = |row: usize| self.batch.rows.get(row).map_or(0, |r| r.fields_end as usize);
+        let range = before.checked_sub(1).map_or(0, ends)..ends(before);
+        let (done, fields) = self.batch.fields.split_at_mut(open);
+        let mut earlier = done.get(range).unwrap_or(&[]);
+        let bytes = &mut self.batch.bytes;
+        let Some(mut end) = fields.first().map(|f| f.start as usize) else { return };
+        for field in fields {
+            // Rows of a stream have mostly the same fields in the same order.
+            let found = earlier.iter().take(NEAR).position(|f| f.name == field.name);
+            let range = field.start as usize..field.end as usize;
+            if let Some(at) = found
+                && let Some(same) = earlier.get(at)
+                && same.end - same.start == field.end - field.start
+                && bytes.get(same.start as usize..same.end as usize) == bytes.get(range.clone())
+            {
+                (field.start, field.end) = (same.start, same.end);
+            } else {
+                let len = range.len();
+                if range.start != end {
+                    bytes.copy_within(range, end);
+                }
+                (field.start, field.end) = (offset(end), offset(end + len));
+                end += len;
+            }
+            earlier = earlier.get(found.map_or(0, |at| at + 1)..).unwrap_or(&[]);
+        }
+        bytes.truncate(end);
     }
 
     /// Drops the fields of the open row.
@@ -282,6 +329,46 @@ fn offset(n: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeated_values_stand_once() {
+        let mut b = RowBatchBuilder::new();
+        let s = b.add_stream(Arc::new(StreamKey::default()));
+        let t = b.add_stream(Arc::new(StreamKey::default()));
+        let names: Vec<NameId> = (0..9).map(|n| b.name_id(&n.to_string())).collect();
+        let mut want = Vec::new();
+        for row in 0..200usize {
+            let mut fields = Vec::new();
+            for (n, name) in names.iter().enumerate() {
+                // Constants, counters, values that change at times, fields that come and go.
+                let value = match n {
+                    0 | 5 => format!("constant {n}"),
+                    1 => row.to_string(),
+                    2 if row % 7 == 0 => continue,
+                    3 if row % 50 < 20 => continue,
+                    n => format!("{}", row / (n * 3)),
+                };
+                b.push_field(*name, value.as_bytes());
+                fields.push((*name, value.into_bytes()));
+            }
+            if row % 13 == 0 {
+                b.remove_field(names[1]);
+                fields.retain(|(name, _)| *name != names[1]);
+            }
+            if row % 17 == 0 {
+                b.abandon_row();
+                continue;
+            }
+            b.finish_row(Timestamp::from_nanos(0), if row % 3 == 0 { t } else { s });
+            want.push(fields);
+        }
+        let batch = b.finish();
+        let got: Vec<Vec<(NameId, Vec<u8>)>> =
+            batch.iter().map(|row| row.fields().map(|(n, v)| (n, v.to_vec())).collect()).collect();
+        assert_eq!(got, want);
+        let all: usize = want.iter().flatten().map(|(_, v)| v.len()).sum();
+        assert!(batch.value_bytes() * 3 < all, "{} of {all}", batch.value_bytes());
+    }
 
     #[test]
     fn rows_come_back_in_append_order() {

@@ -19,12 +19,16 @@ pub struct ColumnBytes {
     pub blocks: u64,
     /// Rows with a value.
     pub rows: u64,
-    /// Bytes of page heads: dictionaries, parameters and strip tables.
+    /// Bytes of page heads without strip tables: dictionaries, templates, shapes.
     pub heads: u64,
+    /// Bytes of strip tables: lengths and checksums of strips.
+    pub tables: u64,
     /// Bytes of strips.
     pub strips: u64,
     /// Bytes of filters.
     pub filters: u64,
+    /// Bytes of block headers, and short page heads in them, before index blocks are packed.
+    pub headers: u64,
 }
 
 /// Where the bytes of one part, or of several, are.
@@ -119,8 +123,10 @@ fn inspect(part: &PartHandle) -> Result<PartInspection> {
         blocks: c.blocks,
         rows: c.rows,
         heads: c.heads,
+        tables: c.tables,
         strips: c.strips,
         filters: c.filters,
+        headers: c.headers,
     };
     Ok(PartInspection {
         columns: found.columns.iter().map(|(k, c)| (k.clone(), column(c))).collect(),
@@ -142,8 +148,10 @@ impl PartInspection {
             sum.blocks += c.blocks;
             sum.rows += c.rows;
             sum.heads += c.heads;
+            sum.tables += c.tables;
             sum.strips += c.strips;
             sum.filters += c.filters;
+            sum.headers += c.headers;
         }
         self.runs += other.runs;
         self.sparse += other.sparse;
@@ -165,16 +173,24 @@ impl fmt::Display for PartInspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<32} {:<12} {:>8} {:>10} {:>12} {:>12} {:>12}",
-            "column", "encoding", "blocks", "rows", "head bytes", "strip bytes", "filter bytes"
+            "{:<32} {:<10} {:>7} {:>9} {:>10} {:>8} {:>10} {:>9} {:>8}",
+            "column",
+            "encoding",
+            "blocks",
+            "rows",
+            "heads",
+            "tables",
+            "strips",
+            "filters",
+            "headers"
         )?;
         let mut columns: Vec<_> = self.columns.iter().collect();
-        columns.sort_by_key(|(_, c)| std::cmp::Reverse(c.heads + c.strips + c.filters));
+        columns.sort_by_key(|(_, c)| std::cmp::Reverse(c.heads + c.tables + c.strips + c.filters));
         for ((name, encoding), c) in columns {
             writeln!(
                 f,
-                "{name:<32} {encoding:<12} {:>8} {:>10} {:>12} {:>12} {:>12}",
-                c.blocks, c.rows, c.heads, c.strips, c.filters
+                "{name:<32} {encoding:<10} {:>7} {:>9} {:>10} {:>8} {:>10} {:>9} {:>8}",
+                c.blocks, c.rows, c.heads, c.tables, c.strips, c.filters, c.headers
             )?;
         }
         let pieces = [
