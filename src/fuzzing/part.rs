@@ -138,7 +138,7 @@ static VALID: LazyLock<Vec<PartReader>> = LazyLock::new(|| {
         part(1, 120, Profile::Merge, 90),
         part(2, 100, Profile::Flush, 400),
         part(0, 60, Profile::Buffer, 40),
-        part(1, 2_500, Profile::Flush, 65_536),
+        part(3, 2_100, Profile::Flush, 65_536),
     ]
 });
 

@@ -34,6 +34,13 @@ pub(super) fn rows(kind: u8, count: u32) -> Vec<Plain> {
                 fields.insert(name.to_owned(), value.into_bytes());
             }
         };
+        if kind > 2 {
+            // Few columns, for parts of many rows.
+            put("n", (i % 300).to_string());
+            put("level", ["info", "warn", "error"][(i % 7 % 3) as usize].to_owned());
+            let time = DAY * DAY_NS + i64::from(i) * 1_000_000;
+            return Plain { labels: Vec::new(), time, fields };
+        }
         put("_msg", format!("request {} took {} ms from 10.0.{}.7", i, i * i % 977, i % 9));
         put("level", ["info", "warn", "error"][(i % 7 % 3) as usize].to_owned());
         put("host", "one of all".to_owned());
