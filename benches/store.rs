@@ -1,4 +1,4 @@
-//! Ingest, flush and open, over made-up rows of four kinds.
+//! Ingest, flush, merge and open, over made-up rows of four kinds.
 
 #![allow(missing_docs, unreachable_pub, dead_code, reason = "a benchmark")]
 #![allow(
@@ -76,6 +76,39 @@ fn flush(c: &mut Criterion) {
     group.finish();
 }
 
+/// Eight parts a day become one.
+fn merge(c: &mut Criterion) {
+    let mut group = c.benchmark_group("merge");
+    group.sample_size(10);
+    for kind in KINDS {
+        let parts: Vec<Vec<u8>> = (0..8).map(|seed| rows(seed, ROWS / 8, kind)).collect();
+        group.throughput(Throughput::Elements(ROWS as u64));
+        group.bench_function(format!("{kind:?}"), |b| {
+            b.iter_batched(
+                || {
+                    let dir = tempfile::tempdir().unwrap();
+                    let store = open(dir.path());
+                    let options = IngestOptions::new().stream_fields(STREAM_FIELDS);
+                    let ingest = store.ingest(options).unwrap();
+                    for part in &parts {
+                        ingest.ndjson(&part[..]).unwrap();
+                        store.flush().unwrap();
+                    }
+                    drop(ingest);
+                    (dir, store)
+                },
+                |(dir, store)| {
+                    let report = store.compact().unwrap();
+                    assert!(report.merges > 0, "{report}");
+                    (dir, store)
+                },
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    group.finish();
+}
+
 fn reopen(c: &mut Criterion) {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
@@ -88,5 +121,5 @@ fn reopen(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, append, flush, reopen);
+criterion_group!(benches, append, flush, merge, reopen);
 criterion_main!(benches);

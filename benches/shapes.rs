@@ -1,0 +1,156 @@
+//! Rows of odd shapes: very many streams, names, fields; huge messages; batches of one row; ids
+//! that never repeat. Each is written, merged, and asked one question.
+
+#![allow(missing_docs, unreachable_pub, dead_code, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, reason = "a benchmark ends by panicking")]
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use loglith::{Entry, IngestOptions, Store, Timestamp};
+
+/// 2025-06-01T00:00:00Z in nanoseconds.
+const START: i64 = 1_748_736_000_000_000_000;
+
+/// A shape: its lines, and a question with its answer.
+struct Shape {
+    name: &'static str,
+    lines: String,
+    query: &'static str,
+    answer: &'static str,
+}
+
+/// `count` lines; `fields` appends the members of row `i` behind its time.
+fn lines(count: usize, fields: impl Fn(&mut String, usize)) -> String {
+    let mut out = String::new();
+    for i in 0..count {
+        let millis = i64::try_from(i).unwrap() * 1_000_000;
+        let time = Timestamp::from_nanos(START + millis);
+        write!(out, "{{\"_time\":\"{time}\"").unwrap();
+        fields(&mut out, i);
+        out.push_str("}\n");
+    }
+    out
+}
+
+/// A number that looks random, the same for every run.
+fn mixed(i: usize) -> u64 {
+    (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0x94d0_49bb)
+}
+
+fn shapes() -> Vec<Shape> {
+    vec![
+        Shape {
+            name: "streams_25000",
+            lines: lines(100_000, |out, i| {
+                let app = i % 25_000;
+                write!(out, ",\"app\":\"app-{app}\",\"_msg\":\"tick {i}\"").unwrap();
+            }),
+            query: "{app=\"app-777\"} | stats count() n",
+            answer: "4",
+        },
+        Shape {
+            name: "names_10000",
+            lines: lines(50_000, |out, i| {
+                let name = i % 10_000;
+                write!(out, ",\"app\":\"a\",\"field{name}\":\"value {i}\"").unwrap();
+            }),
+            query: "field777:* | stats count() n",
+            answer: "5",
+        },
+        Shape {
+            name: "fields_1000",
+            lines: lines(1_000, |out, i| {
+                out.push_str(",\"app\":\"a\"");
+                (0..1_000).for_each(|f| write!(out, ",\"f{f}\":{}", i * f % 977).unwrap());
+            }),
+            query: "f500:=500 | stats count() n",
+            answer: "2",
+        },
+        Shape {
+            name: "messages_1mb",
+            lines: lines(32, |out, i| {
+                out.push_str(",\"app\":\"a\",\"_msg\":\"");
+                (0..60_000).for_each(|w| write!(out, "{:x} ", mixed(i * 60_000 + w)).unwrap());
+                write!(out, "needle{i}\"").unwrap();
+            }),
+            query: "needle7 | stats count() n",
+            answer: "1",
+        },
+        Shape {
+            name: "ids_that_never_repeat",
+            lines: lines(100_000, |out, i| {
+                let (a, b) = (mixed(i), mixed(i + 1_000_000));
+                write!(out, ",\"app\":\"a\",\"id\":\"{a:016x}{b:016x}\"").unwrap();
+            }),
+            query: "* | stats count_uniq(id) n",
+            answer: "100000",
+        },
+    ]
+}
+
+fn written(shape: &Shape) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::options().background(false).open(dir.path()).unwrap();
+    let ingest = store.ingest(IngestOptions::new().stream_fields(["app"])).unwrap();
+    // Two parts, so that there is something to merge.
+    let half = shape.lines.len() / 2;
+    let half = half + shape.lines[half..].find('\n').unwrap() + 1;
+    for lines in [&shape.lines[..half], &shape.lines[half..]] {
+        let report = ingest.ndjson(lines.as_bytes()).unwrap();
+        assert_eq!(report.rejected(), 0, "{report}");
+        store.flush().unwrap();
+    }
+    drop(ingest);
+    (dir, store)
+}
+
+fn odd_shapes(c: &mut Criterion) {
+    let mut group = c.benchmark_group("shapes");
+    group.sample_size(10);
+    group.warm_up_time(Duration::from_millis(200));
+    group.measurement_time(Duration::from_secs(2));
+    for shape in shapes() {
+        group.throughput(Throughput::Bytes(shape.lines.len() as u64));
+        group.bench_function(format!("{}/write", shape.name), |b| {
+            b.iter_with_large_drop(|| written(&shape));
+        });
+        group.bench_function(format!("{}/merge", shape.name), |b| {
+            let merge = |(dir, store): (tempfile::TempDir, Store)| {
+                store.compact().unwrap();
+                (dir, store)
+            };
+            b.iter_batched(|| written(&shape), merge, BatchSize::PerIteration);
+        });
+        let (_dir, store) = written(&shape);
+        store.compact().unwrap();
+        group.bench_function(format!("{}/query", shape.name), |b| {
+            b.iter(|| {
+                let row = store.query(shape.query).unwrap().next().unwrap().unwrap();
+                assert_eq!(row.get("n"), shape.answer);
+            });
+        });
+    }
+    group.finish();
+}
+
+/// Each row acknowledged alone, as a program that logs does it.
+fn one_row_a_batch(c: &mut Criterion) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::options().background(false).open(dir.path()).unwrap();
+    let ingest = store.ingest(IngestOptions::new().stream_fields(["app"])).unwrap();
+    let mut i = 0i64;
+    c.bench_function("shapes/one_row_a_batch", |b| {
+        b.iter(|| {
+            i += 1;
+            let time = Timestamp::from_nanos(START + i * 1_000);
+            let text = format!("message {i} of a program");
+            let entry = Entry::new().time(time).field("app", "a").field("_msg", text.as_str());
+            ingest.append(entry).unwrap();
+        });
+    });
+}
+
+criterion_group!(benches, odd_shapes, one_row_a_batch);
+criterion_main!(benches);
