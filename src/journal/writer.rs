@@ -28,6 +28,8 @@ pub(crate) struct Journal {
     next_segment: u64,
     previous_len: u64,
     sealed: VecDeque<Sealed>,
+    /// Whether a crash may undo the last removal of a segment, perhaps one of an earlier life.
+    removed: bool,
     /// Segments of earlier lives that no sync of this one has covered: the system may hold them
     /// in its cache only.
     inherited: Vec<PathBuf>,
@@ -138,6 +140,7 @@ impl Journal {
             next_segment,
             previous_len,
             sealed: found.into(),
+            removed: true,
             inherited,
             mark,
             broken: None,
@@ -231,10 +234,17 @@ impl Journal {
                 break;
             }
             let path = segment_path(&self.root, first.segment);
+            if self.removed {
+                // A crash that undid the removal before and not this one would leave a gap, which
+                // looks like damage.
+                self.disk.sync_dir(&self.root)?;
+                self.removed = false;
+            }
             if first.damaged {
                 self.set_aside(&path)?;
             } else {
                 self.disk.remove_file(&path)?;
+                self.removed = true;
             }
             self.sealed.pop_front();
         }
