@@ -71,6 +71,7 @@ fn sweep(durability: Durability, models: &[CrashModel], safe: impl Fn(&Told) -> 
     live(&whole, durability, 0, &mut Told::default()).unwrap();
     let ops = whole.ops();
     let all = every_operation();
+    let mut crashes = 0u64;
     for (first, model) in (0..).zip(models) {
         // Each operation with one of the models, or with all of them.
         let (first, step) = if all { (0, 1) } else { (first, models.len()) };
@@ -90,8 +91,11 @@ fn sweep(durability: Durability, models: &[CrashModel], safe: impl Fn(&Told) -> 
                 check(&after, durability, &safe, &next);
             }));
             assert!(result.is_ok(), "{context}");
+            crashes += 1;
         }
     }
+    // Two openings by each of two checks, and one by the life between them.
+    println!("{durability:?}: {ops} operations, {crashes} crashes, {} openings", crashes * 5);
 }
 
 /// The death of the process loses nothing that was acknowledged.

@@ -5,6 +5,7 @@ mod damage;
 mod durable;
 mod helpers;
 mod life;
+mod limits;
 mod merges;
 #[allow(clippy::cast_possible_truncation)]
 mod model;
