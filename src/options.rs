@@ -233,7 +233,8 @@ impl QueryOptions {
     ///
     /// [`QueryStats::damaged_places`](crate::QueryStats::damaged_places) says whether anything
     /// was skipped, [`QueryStats::rows_missing`](crate::QueryStats::rows_missing) how many rows
-    /// that may be, and [`Rows::damage`](crate::Rows::damage) where.
+    /// that may be, and [`Rows::damage`](crate::Rows::damage) where. Calls that give no
+    /// [`Rows`](crate::Rows) (`hits`, `field_names`, `tail` and their kin) fail all the same.
     pub fn skip_damaged(mut self, skip: bool) -> QueryOptions {
         self.skip_damaged = skip;
         self

@@ -50,6 +50,11 @@ pub struct ValueHits {
     pub hits: u64,
 }
 
+/// These calls have no place to say what was skipped, so they fail at damage.
+fn strict(options: &QueryOptions) -> QueryOptions {
+    options.clone().skip_damaged(false)
+}
+
 impl Store {
     /// How `query` would run, as a tree with the scan at its foot: what each filter lets the scan
     /// skip, which columns are read, what runs in the workers. For people; it may change.
@@ -115,7 +120,7 @@ impl Store {
         }
         let now = options.now.unwrap_or_else(|| self.core().clock.now());
         let east = options.zone.seconds_east(now);
-        let options = QueryOptions { zone: Zone::Fixed(east), ..options.clone().now(now) };
+        let options = QueryOptions { zone: Zone::Fixed(east), ..strict(options).now(now) };
         let bucket = Bucket {
             step: BucketStep::Number(Number { text: format!("{width}ns") }),
             offset: None,
@@ -362,7 +367,7 @@ impl Store {
     }
 
     fn rows(&self, query: Query, options: &QueryOptions) -> Result<Vec<Row>> {
-        self.query_with(&query, options)?.collect()
+        self.query_with(&query, &strict(options))?.collect()
     }
 
     fn value_hits(
@@ -372,7 +377,7 @@ impl Store {
         hits: &str,
         options: &QueryOptions,
     ) -> Result<Vec<ValueHits>> {
-        let rows = self.query_with(&query, options)?;
+        let rows = self.query_with(&query, &strict(options))?;
         rows.map(|row| {
             let row = row?;
             Ok(ValueHits { value: row.get(value).to_owned(), hits: number(&row, hits) })
