@@ -34,7 +34,7 @@ pub(crate) use bitmap::Bitmap;
 pub(crate) use encoder::{EncodeOptions, Encoder};
 pub(crate) use page::{
     Decoder, EncodedPage, Encoding, PageHead, PageInput, PageStats, Strip, strip_count,
-    strip_table_len,
+    strip_table_len, verify_strips,
 };
 
 /// The most rows of a strip: the unit of decoding and caching.

@@ -303,6 +303,25 @@ impl StripsBuilder {
     }
 }
 
+/// Verifies the checksums of all strips of a page, without decoding anything: `head` is its head,
+/// verified already, `strips` what follows.
+pub(crate) fn verify_strips(
+    encoding: Encoding,
+    head: &[u8],
+    strips: &[u8],
+    rows: usize,
+) -> Result<(), Malformed> {
+    let (mut table, mut rest) = (Reader::new(head), Reader::new(strips));
+    let count = if encoding == Encoding::Const { 0 } else { strip_count(rows) };
+    for _ in 0..count {
+        let len = table.len(strips.len())?;
+        if table.u64()? != xxh3_64(rest.take(len)?) {
+            return Err(Malformed("strip does not match its checksum"));
+        }
+    }
+    rest.finish()
+}
+
 /// The head of a page: where its strips are, and what decoding them needs.
 #[derive(Debug, Clone)]
 pub(crate) struct PageHead {

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::input::{Input, put_bytes};
 use super::rows::{DAY, Parts, Plain, is_typed, open, part_bytes, read_rows, rows};
+use crate::merge::Hooks;
 use crate::part::{
     PartReader, Profile, ReadContext, ReadStats, Unit, WriterOptions, inspect_part, remake,
     verify_part,
@@ -102,7 +103,7 @@ fn merge(part: &PartReader, rows: Option<Vec<Plain>>) {
     let good = open(GOOD.clone()).expect("a valid part");
     let options = WriterOptions::new(9, DAY, (1, 2_000_000), Profile::Merge);
     let mut bytes = Vec::new();
-    let result = crate::merge::merge_parts(&[part, &good], &options, None, &mut bytes);
+    let result = crate::merge::merge_parts(&[part, &good], &options, Hooks::default(), &mut bytes);
     if typed(result, rows.is_some()).is_none() {
         return;
     }

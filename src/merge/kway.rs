@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::stream_rows::StreamRows;
 use crate::Result;
 use crate::part::{
-    ByteSink, ConstantFinder, Names, PartBuilder, PartReader, PartSummary, ReadContext, ReadStats,
-    RowCursor, SkippedRows, StreamSize, WriterOptions,
+    BlockCopy, ByteSink, ConstantFinder, CopyFilters, Names, PartBuilder, PartReader, PartSummary,
+    ReadContext, ReadStats, RowCursor, SkippedRows, StreamSize, WriterOptions,
 };
 use crate::record::StreamKey;
 
@@ -26,6 +26,20 @@ pub(crate) struct MergeRow<'a> {
 /// Says of each row whether it stays: deletes and retention.
 pub(crate) type Keep<'a> = dyn FnMut(&MergeRow<'_>) -> Result<bool> + 'a;
 
+/// What whoever calls a merge says in it.
+#[derive(Default)]
+pub(crate) struct Hooks<'a, 'k> {
+    /// Which rows stay; all if there is none.
+    pub(crate) keep: Option<&'a mut Keep<'k>>,
+    /// Asked before blocks and once in some rows; an error ends the merge.
+    pub(crate) check: Option<&'a dyn Fn() -> Result<()>>,
+    /// Whether every row is encoded anew, which changes no answer.
+    pub(crate) encode_all: bool,
+}
+
+/// A merge asks whether it may go on once in so many rows.
+const CHECK_ROWS: u64 = 1_024;
+
 /// What a merge did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MergeResult {
@@ -37,10 +51,27 @@ pub(crate) struct MergeResult {
     pub(crate) rows_dropped: u64,
     /// Bytes of the inputs.
     pub(crate) bytes_in: u64,
+    /// What it wrote, and how.
+    pub(crate) work: MergeWork,
 }
 
-/// Writes the rows of `inputs`, which are in the order of their cuts, as one part. Memory is
-/// bounded: a strip of each column of each input, the block and the stream chunk being written.
+/// What merges wrote: blocks taken over as they were, and rows that were encoded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct MergeWork {
+    /// Blocks that were copied.
+    pub(crate) blocks_copied: u64,
+    /// Rows in them.
+    pub(crate) rows_copied: u64,
+    /// Bytes of their pages.
+    pub(crate) bytes_copied: u64,
+    /// Rows that were encoded anew.
+    pub(crate) rows_encoded: u64,
+}
+
+/// Writes the rows of `inputs`, which are in the order of their cuts, as one part. Full blocks of
+/// one stream that no rows of other inputs lie between are copied, unless rows are chosen; all
+/// other rows are encoded anew. Memory is bounded: a strip of each column of each input, the block
+/// and the stream chunk being written, a block that is copied.
 ///
 /// # Errors
 /// `Corrupted` if an input is damaged, and the errors of reading, of `keep` and of the sink. What
@@ -48,7 +79,7 @@ pub(crate) struct MergeResult {
 pub(crate) fn merge_parts(
     inputs: &[&PartReader],
     options: &WriterOptions,
-    keep: Option<&mut Keep<'_>>,
+    hooks: Hooks<'_, '_>,
     sink: &mut dyn ByteSink,
 ) -> Result<MergeResult> {
     let stats = ReadStats::default();
@@ -60,13 +91,15 @@ pub(crate) fn merge_parts(
         inputs: open,
         builder: PartBuilder::new(options, names.clone(), sink)?,
         names,
-        keep,
+        hooks,
         dropped: 0,
+        work: MergeWork::default(),
         held: StreamRows::default(),
     };
     while merge.stream()? {}
     Ok(MergeResult {
         rows_dropped: merge.dropped,
+        work: merge.work,
         summary: merge.builder.finish()?,
         rows_in: inputs.iter().map(|p| p.footer().rows).sum(),
         bytes_in: inputs.iter().map(|p| p.footer().len).sum(),
@@ -93,8 +126,9 @@ pub(crate) fn salvage_part(
         inputs: open,
         builder: PartBuilder::new(options, names.clone(), sink)?,
         names,
-        keep: None,
+        hooks: Hooks { encode_all: true, ..Hooks::default() },
         dropped: 0,
+        work: MergeWork::default(),
         held: StreamRows::default(),
     };
     while merge.stream()? {}
@@ -107,7 +141,8 @@ fn open_inputs<'a>(
 ) -> Result<Vec<Input<'a>>> {
     let mut open = Vec::new();
     for (cursor, map) in cursors {
-        let mut input = Input { cursor, map, text: Vec::new(), ordinal: None, here: false };
+        let (text, filters) = (Vec::new(), CopyFilters::default());
+        let mut input = Input { cursor, map, text, ordinal: None, here: false, filters };
         if input.advance()? {
             open.push(input);
         }
@@ -145,12 +180,15 @@ struct Input<'a> {
     ordinal: Option<u32>,
     /// Whether that is the stream that is being merged.
     here: bool,
+    /// For blocks that are copied.
+    filters: CopyFilters,
 }
 
 impl Input<'_> {
-    /// Steps to the next row; false behind the last.
+    /// Steps to the next row, whose pages are not read yet if a block of one stream begins with
+    /// it; false behind the last.
     fn advance(&mut self) -> Result<bool> {
-        if !self.cursor.advance()? {
+        if !self.cursor.step()? {
             return Ok(false);
         }
         if self.ordinal != Some(self.cursor.ordinal()) {
@@ -169,6 +207,31 @@ impl Input<'_> {
         out.iter_mut().for_each(|field| field.0 = self.number(field.0));
     }
 
+    /// The constants of the current row's stream by the output's numbers, ascending.
+    fn constants(&self) -> Vec<(u32, &[u8])> {
+        let constants = self.cursor.constants().iter();
+        constants.map(|(name, value)| (self.number(*name), value.as_slice())).collect()
+    }
+
+    /// Whether the current row begins a block that is worth copying.
+    fn is_full(&self, builder: &PartBuilder<'_>) -> bool {
+        self.cursor.whole_block().is_some_and(|block| {
+            let head = block.head_of_block();
+            builder.is_full(head.rows, head.largest)
+        })
+    }
+
+    /// The block that begins with the current row, read to be copied, if it can be.
+    fn copy(&mut self) -> Result<Option<BlockCopy>> {
+        let Some(block) = self.cursor.whole_block() else { return Ok(None) };
+        let map = &self.map;
+        let number = |name: u32| map.get(name as usize).copied().filter(|n| *n != u32::MAX);
+        let copy = block.copy(&number, &mut self.filters)?;
+        // A column beside a constant of the same name has values that nobody may see.
+        let hidden = |copy: &BlockCopy| self.constants().iter().any(|(name, _)| copy.has(*name));
+        Ok(copy.filter(|copy| !hidden(copy)))
+    }
+
     /// What streams are ordered by; labels of odd names can have the text of other labels.
     fn stream(&self) -> (&[u8], &[(String, Vec<u8>)]) {
         (&self.text, self.cursor.key().labels())
@@ -185,13 +248,14 @@ impl Input<'_> {
     }
 }
 
-struct Merge<'a, 'k, 'f, 'o> {
+struct Merge<'a, 'h, 'k, 'o> {
     /// Inputs that still have rows, in the order of their cuts.
     inputs: Vec<Input<'a>>,
     builder: PartBuilder<'o>,
     names: Names,
-    keep: Option<&'k mut Keep<'f>>,
+    hooks: Hooks<'h, 'k>,
     dropped: u64,
+    work: MergeWork,
     held: StreamRows,
 }
 
@@ -207,41 +271,98 @@ impl Merge<'_, '_, '_, '_> {
             input.here = input.stream() == (&text, key.labels());
             total += if input.here { input.cursor.stream_rows() } else { 0 };
         }
-        self.hold(&key)?;
+        let may_copy = self.hooks.keep.is_none() && !self.hooks.encode_all;
+        let full = |input: &Input<'_>| input.here && input.is_full(&self.builder);
+        if may_copy && self.inputs.iter().any(full) {
+            self.blocks(&key)?;
+        } else {
+            self.rows(&key, total)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes a stream whose rows are all encoded anew.
+    fn rows(&mut self, key: &Arc<StreamKey>, total: u64) -> Result<()> {
+        self.hold(key)?;
         if self.held.is_empty() {
-            return Ok(true);
+            return Ok(());
         }
         let (constants, size) = self.constants(total);
-        let is_constant =
-            |name: u32| constants.binary_search_by_key(&name, |(name, _)| *name).is_ok();
         let given = constants.iter().map(|(name, value)| (*name, value.as_slice()));
-        self.builder.begin_stream(&key, given, size)?;
+        self.builder.begin_stream(key, given, size)?;
         let mut fields = Vec::new();
         for i in 0..self.held.len() {
             let time = self.held.get(i, &mut fields);
-            fields.retain(|(name, _)| !is_constant(*name));
+            fields.retain(|(name, _)| !has(&constants, *name));
             self.builder.row(time, &fields)?;
         }
         drop(fields);
         while let Some(i) = next(&self.inputs) {
-            let Some(input) = self.inputs.get(i) else { break };
-            let mut fields = Vec::new();
-            input.fields(&mut fields);
-            let row = MergeRow {
-                time: input.cursor.time(),
-                key: &key,
-                fields: &fields,
-                names: &self.names,
-            };
-            if kept(&mut self.keep, &row)? {
-                fields.retain(|(name, _)| !is_constant(*name));
-                self.builder.row(input.cursor.time(), &fields)?;
-            } else {
-                self.dropped += 1;
-            }
-            self.step(i)?;
+            self.row(i, key, &constants)?;
         }
+        Ok(())
+    }
+
+    /// Writes a stream with blocks that are worth copying. Its constants are those that it has in
+    /// all inputs, since a copied block holds no column for what was constant where it comes from.
+    fn blocks(&mut self, key: &Arc<StreamKey>) -> Result<()> {
+        let mut here = self.inputs.iter().filter(|input| input.here);
+        let mut constants = here.next().map_or(Vec::new(), Input::constants);
+        for other in here {
+            constants.retain(|(name, value)| other.constant(*name) == Some(value));
+        }
+        let constants: Vec<(u32, Vec<u8>)> =
+            constants.into_iter().map(|(name, value)| (name, value.to_vec())).collect();
+        let given = constants.iter().map(|(name, value)| (*name, value.as_slice()));
+        self.builder.begin_stream(key, given, StreamSize::default())?;
+        while let Some(i) = next(&self.inputs) {
+            if !self.block(i)? {
+                self.row(i, key, &constants)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the block that begins with the current row of input `i`, if it is full and comes
+    /// before all rows of the other inputs.
+    fn block(&mut self, i: usize) -> Result<bool> {
+        let Some(input) = self.inputs.get(i) else { return Ok(false) };
+        let Some(last) = input.cursor.whole_block().map(|b| b.head_of_block().max_time) else {
+            return Ok(false);
+        };
+        let others = self.inputs.iter().enumerate().filter(|(j, other)| *j != i && other.here);
+        let alone = others.into_iter().all(|(j, other)| (other.cursor.time(), j) > (last, i));
+        if !alone || !input.is_full(&self.builder) {
+            return Ok(false);
+        }
+        self.hooks.check.map_or(Ok(()), |check| check())?;
+        let Some(input) = self.inputs.get_mut(i) else { return Ok(false) };
+        let Some(copy) = input.copy()? else { return Ok(false) };
+        self.work.blocks_copied += 1;
+        self.work.rows_copied += u64::from(copy.rows());
+        self.work.bytes_copied += copy.len() as u64;
+        self.builder.copy_block(copy, &input.constants())?;
+        input.cursor.skip();
+        self.step(i)?;
         Ok(true)
+    }
+
+    /// Writes the current row of input `i` if it is kept, and steps to the next.
+    fn row(&mut self, i: usize, key: &StreamKey, constants: &[(u32, Vec<u8>)]) -> Result<()> {
+        let Some(input) = self.inputs.get_mut(i) else { return Ok(()) };
+        input.cursor.open()?;
+        let mut fields = Vec::new();
+        input.fields(&mut fields);
+        let time = input.cursor.time();
+        let row = MergeRow { time, key, fields: &fields, names: &self.names };
+        if kept(&mut self.hooks, self.dropped + self.work.rows_encoded, &row)? {
+            fields.retain(|(name, _)| !has(constants, *name));
+            self.builder.row(time, &fields)?;
+            self.work.rows_encoded += 1;
+        } else {
+            self.dropped += 1;
+        }
+        self.step(i)
     }
 
     /// Holds the first rows of the stream.
@@ -249,13 +370,15 @@ impl Merge<'_, '_, '_, '_> {
         self.held.clear();
         while !self.held.is_full() {
             let Some(i) = next(&self.inputs) else { break };
-            let Some(input) = self.inputs.get(i) else { break };
+            let Some(input) = self.inputs.get_mut(i) else { break };
+            input.cursor.open()?;
             let mut fields = Vec::new();
             input.fields(&mut fields);
             let time = input.cursor.time();
             let row = MergeRow { time, key, fields: &fields, names: &self.names };
-            if kept(&mut self.keep, &row)? {
+            if kept(&mut self.hooks, self.dropped + self.work.rows_encoded, &row)? {
                 self.held.push(time, &fields);
+                self.work.rows_encoded += 1;
             } else {
                 self.dropped += 1;
             }
@@ -301,9 +424,18 @@ fn next(inputs: &[Input<'_>]) -> Option<usize> {
     here.min_by_key(|(i, input)| (input.cursor.time(), *i)).map(|(i, _)| i)
 }
 
-fn kept(keep: &mut Option<&mut Keep<'_>>, row: &MergeRow<'_>) -> Result<bool> {
-    match keep {
+/// Whether the row stays, which is number `seen` of those that are not copied.
+fn kept(hooks: &mut Hooks<'_, '_>, seen: u64, row: &MergeRow<'_>) -> Result<bool> {
+    if let Some(check) = hooks.check.filter(|_| seen.is_multiple_of(CHECK_ROWS)) {
+        check()?;
+    }
+    match &mut hooks.keep {
         Some(keep) => keep(row),
         None => Ok(true),
     }
+}
+
+/// Whether `name` is one of the constants, which ascend by name.
+fn has(constants: &[(u32, Vec<u8>)], name: u32) -> bool {
+    constants.binary_search_by_key(&name, |(name, _)| *name).is_ok()
 }

@@ -17,5 +17,7 @@ mod stream_rows;
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 mod tests;
 
-pub(crate) use kway::{MergeRow, merge_parts, salvage_part};
+#[cfg(test)]
+pub(crate) use kway::MergeRow;
+pub(crate) use kway::{Hooks, MergeWork, merge_parts, salvage_part};
 pub(crate) use policy::{MANY_PARTS, MergeTask, PartMeta, plan, plan_compaction, plan_debt};

@@ -19,8 +19,16 @@ fn merge_with(
     options: &WriterOptions,
     keep: Option<&mut Keep<'_>>,
 ) -> (PartReader, MergeResult) {
+    merge_by(inputs, options, Hooks { keep, ..Hooks::default() })
+}
+
+fn merge_by(
+    inputs: &[&PartReader],
+    options: &WriterOptions,
+    hooks: Hooks<'_, '_>,
+) -> (PartReader, MergeResult) {
     let mut bytes = Vec::new();
-    let result = merge_parts(inputs, options, keep, &mut bytes).unwrap();
+    let result = merge_parts(inputs, options, hooks, &mut bytes).unwrap();
     assert_eq!(result.summary.len, bytes.len() as u64);
     let part = open(&bytes).unwrap();
     let stats = ReadStats::default();
@@ -111,8 +119,126 @@ fn a_damaged_input_ends_the_merge() {
     let (mut bytes, _) = write(&[&batch(&rows)], &options(Profile::Flush));
     bytes[40] ^= 1;
     let part = open(&bytes).unwrap();
-    let result = merge_parts(&[&part], &options(Profile::Merge), None, &mut Vec::new());
-    assert!(matches!(result, Err(Error::Corrupted(c)) if c.offset < 300));
+    let merge = || merge_parts(&[&part], &options(Profile::Merge), Hooks::default(), &mut vec![]);
+    assert!(matches!(merge(), Err(Error::Corrupted(c)) if c.offset < 300));
+}
+
+/// Rows of a few streams whose times rise from part to part, some parts a little mixed.
+fn rising() -> impl Strategy<Value = Vec<Vec<Plain>>> {
+    let part = (prop::collection::vec(row(), 0..60), 0i64..8, any::<bool>());
+    prop::collection::vec(part, 1..5).prop_map(|parts| {
+        let mut out = Vec::new();
+        for (i, (mut rows, back, constant)) in (0i64..).zip(parts) {
+            rows.sort_by_key(|row| row.time);
+            for (n, row) in (0i64..).zip(&mut rows) {
+                row.time = Plain::new("", 0, &[]).time + i * 55 + n - back;
+                row.fields.insert("n".to_owned(), (i * 100 + n).to_string().into_bytes());
+                if constant {
+                    // Constants that other parts lack, or have with another value.
+                    let value = format!("constant {}", i % 2).into_bytes();
+                    row.fields.insert("g".to_owned(), value);
+                    row.fields.insert("z".to_owned(), vec![b'z'; 200]);
+                }
+            }
+            out.push(rows);
+        }
+        out
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn a_merge_that_copies_blocks_has_the_same_rows(
+        parts in rising(), block_rows in 2u32..30, again in rising(),
+    ) {
+        let size = |o: WriterOptions| WriterOptions { block_rows, ..o };
+        let write_all = |parts: &[Vec<Plain>]| -> Vec<PartReader> {
+            let part = |rows: &Vec<Plain>| write(&[&batch(rows)], &size(options(Profile::Flush))).0;
+            parts.iter().map(|rows| open(&part(rows)).unwrap()).collect()
+        };
+        let readers = write_all(&parts);
+        let inputs: Vec<&PartReader> = readers.iter().collect();
+        let merge = |inputs: &[&PartReader], encode_all| {
+            let hooks = Hooks { encode_all, ..Hooks::default() };
+            merge_by(inputs, &size(options(Profile::Merge)), hooks)
+        };
+        let (copied, result) = merge(&inputs, false);
+        let (encoded, other) = merge(&inputs, true);
+        let want = sorted(&parts.concat());
+        prop_assert_eq!(&read_all(&copied).unwrap(), &want);
+        prop_assert_eq!(&read_all(&encoded).unwrap(), &want);
+        let work = result.work;
+        prop_assert_eq!(work.rows_copied + work.rows_encoded, want.len() as u64);
+        let other = other.work;
+        prop_assert_eq!((other.blocks_copied, other.rows_encoded), (0, want.len() as u64));
+        // Copied blocks are copied again, beside others.
+        let more = write_all(&again);
+        let inputs: Vec<&PartReader> = [&copied].into_iter().chain(&more).collect();
+        let (twice, _) = merge(&inputs, false);
+        prop_assert_eq!(read_all(&twice).unwrap(), sorted(&[want, again.concat()].concat()));
+    }
+}
+
+#[test]
+fn full_blocks_are_copied_byte_for_byte() {
+    let rows = |range: std::ops::Range<i64>, zone: &str| -> Vec<Plain> {
+        let text = |i: i64| format!("message {} number {i}", i * 7919 % 1_000);
+        let row =
+            |i: i64| Plain::new("big", i, &[("_msg", &text(i)), ("host", "same"), ("zone", zone)]);
+        range.map(row).collect()
+    };
+    let small = |range: std::ops::Range<i64>| -> Vec<Plain> {
+        range.map(|i| Plain::new("small", i, &[("_msg", "x"), ("host", "same")])).collect()
+    };
+    let all = [
+        [rows(0..4_000, "a"), small(0..40)].concat(),
+        [rows(4_000..8_000, "b"), small(40..70)].concat(),
+    ];
+    let size = |profile| WriterOptions { block_rows: 1_000, ..options(profile) };
+    let part = |rows: &Vec<Plain>| open(&write(&[&batch(rows)], &size(Profile::Flush)).0).unwrap();
+    let parts: Vec<PartReader> = all.iter().map(part).collect();
+    let inputs: Vec<&PartReader> = parts.iter().collect();
+    let (merged, result) = merge_with(&inputs, &size(Profile::Merge), None);
+    assert!(read_all(&merged).unwrap() == sorted(&all.concat()));
+    let work = result.work;
+    assert_eq!((work.blocks_copied, work.rows_copied, work.rows_encoded), (8, 8_000, 70));
+    // What was a constant of the stream in each part is one of the block now.
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let names = merged.names(&cx).unwrap();
+    let chunk = merged.chunk(&cx, 0).unwrap();
+    let constants: Vec<&str> = chunk.constant_names().map(|n| names.name(n)).collect();
+    assert_eq!(constants, ["_msg", "host"], "that of the small stream, and that of both");
+    assert_eq!(names.hits(names.id("zone").unwrap()), 8_000);
+    // The pages of the first block stand in both files.
+    let len = parts[0].index_block(&cx, 0).unwrap().head(1).unwrap().offset - 16;
+    let pages = parts[0].source().read(16, len).unwrap();
+    assert_eq!(merged.source().read(16, len).unwrap(), pages);
+    // Rows of another part in the middle of a block: that block is encoded, the others are not.
+    let between = vec![Plain::new("big", 1_500, &[("host", "same")]); 5];
+    let (merged, result) = merge_with(&[&parts[0], &part(&between)], &size(Profile::Merge), None);
+    assert!(read_all(&merged).unwrap() == sorted(&[all[0].clone(), between].concat()));
+    assert_eq!((result.work.blocks_copied, result.work.rows_encoded), (3, 1_045));
+}
+
+#[test]
+fn a_damaged_block_is_not_copied() {
+    let rows: Vec<Plain> =
+        (0..500).map(|i| Plain::new("a", i, &[("_msg", &format!("message {i}"))])).collect();
+    let size = |profile| WriterOptions { block_rows: 100, ..options(profile) };
+    let (bytes, _) = write(&[&batch(&rows)], &size(Profile::Flush));
+    let part = open(&bytes).unwrap();
+    let stats = ReadStats::default();
+    let cx = ReadContext::new(&stats);
+    let end = part.metaindex(&cx).unwrap()[0].filters as usize;
+    for at in (16..end).step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 4;
+        let part = open(&damaged).unwrap();
+        let merge = merge_parts(&[&part], &size(Profile::Merge), Hooks::default(), &mut Vec::new());
+        assert!(matches!(merge, Err(Error::Corrupted(_))), "byte {at}");
+    }
 }
 
 /// Parts of one day by length in MiB and hours, with cuts in order.

@@ -255,6 +255,7 @@ impl BlockBuilder {
             streams: count32(self.runs.len()),
             min_time,
             max_time,
+            largest: count32(self.largest),
             offset,
             time,
             runs,
@@ -315,7 +316,7 @@ fn find_same(columns: &[ColumnBuffer], earlier: &[u32], column: &ColumnBuffer) -
     })
 }
 
-fn constant_page(value: &[u8], rows: u32) -> EncodedPage {
+pub(super) fn constant_page(value: &[u8], rows: u32) -> EncodedPage {
     let len = count32(value.len());
     let stats =
         PageStats { rows, present: rows, min_len: len, max_len: len, ..PageStats::default() };
@@ -324,7 +325,7 @@ fn constant_page(value: &[u8], rows: u32) -> EncodedPage {
 }
 
 /// Writes a page; short heads stay in the header.
-fn put_page(out: &mut Out<'_>, page: EncodedPage) -> Result<PageRef> {
+pub(super) fn put_page(out: &mut Out<'_>, page: EncodedPage) -> Result<PageRef> {
     let offset = out.at();
     let head = if PageRef::is_inline(page.head.len()) {
         HeadRef::Inline(page.head)

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::header::{BlockHead, ColumnHeader, HeadRef, Home, PageRef};
+use super::header::{BlockHead, ColumnHeader, FilterRef, HeadRef, Home, PageRef};
 use super::index_block::{IndexBlock, PlacedGroup};
 use super::layout::{self, Extent, RUNS_RAW_MAX, SPARSE_RAW_MAX};
 use super::reader::PartReader;
@@ -14,7 +14,7 @@ use super::sparse::SparseColumn;
 use crate::Result;
 use crate::codec::{Encoding, PageHead, Strip, strip_count};
 use crate::error::Malformed;
-use crate::index::{ChunkColumn, StreamChunk};
+use crate::index::{Bloom, ChunkColumn, StreamChunk};
 use crate::record::TextVec;
 
 /// A block; what is read of it is kept only by the context's cache, but for its runs.
@@ -197,7 +197,7 @@ impl<'a> BlockReader<'a> {
     /// All columns that stand in the block, ascending by name, with the header of the other column
     /// if they are the same as another. Linear, unlike asking for one after the other.
     pub(crate) fn headers(&self) -> Result<Vec<(u32, ColumnHeader)>> {
-        let raw = self.index.columns(self.i).map_err(|e| self.index_malformed(e))?;
+        let raw = self.raw_headers()?;
         let page = |name: u32| {
             let i = raw.binary_search_by_key(&name, |(n, _)| *n).ok()?;
             raw.get(i).map(|(_, h)| h).filter(|h| matches!(h.home, Home::Page(_)))
@@ -213,6 +213,36 @@ impl<'a> BlockReader<'a> {
             out.push((*name, resolved.clone()));
         }
         Ok(out)
+    }
+
+    /// All columns that stand in the block, ascending by name, as they stand there.
+    pub(super) fn raw_headers(&self) -> Result<Vec<(u32, ColumnHeader)>> {
+        self.index.columns(self.i).map_err(|e| self.index_malformed(e))
+    }
+
+    /// Where the block's pages are.
+    pub(super) fn pages(&self) -> Range<u64> {
+        self.index.pages(self.i)
+    }
+
+    /// The bytes of the block's pages, not verified.
+    pub(super) fn read_pages(&self) -> Result<Vec<u8>> {
+        self.touch();
+        let place = self.pages();
+        let len = place.end.saturating_sub(place.start);
+        count(&self.cx.stats.read_bytes, len);
+        self.part.source().read(place.start, len)
+    }
+
+    /// The block's index block.
+    pub(super) fn index(&self) -> &Arc<IndexBlock> {
+        &self.index
+    }
+
+    /// All filters of the group that holds this one.
+    pub(super) fn filters_beside(&self, filter: FilterRef) -> Result<Vec<Bloom>> {
+        let group = self.index.group(filter).map_err(|e| self.index_malformed(e))?;
+        self.part.filters(self.cx, group)
     }
 
     /// Part numbers of the names of the columns that stand in the block, ascending.

@@ -1,8 +1,10 @@
 //! Builds a part from rows that come in part order.
 
 use super::block_builder::{BlockBuilder, FULL, Limits, Tools};
+use super::copy::BlockCopy;
 use super::footer::{Footer, HASH_ID, Section, encode_directory, header};
-use super::index_block::{IndexBuilder, MetaEntry};
+use super::header::BlockHead;
+use super::index_block::{ColumnDraft, IndexBuilder, MetaEntry};
 use super::layout::{Extent, count32, section};
 use super::names::Names;
 use super::sink::{ByteSink, Out};
@@ -58,6 +60,8 @@ struct OpenStream {
     /// Whether the stream fills blocks of its own.
     alone: bool,
     limits: Option<Limits>,
+    /// Whether the open block has a run for it.
+    has_run: bool,
 }
 
 impl<'a> PartBuilder<'a> {
@@ -109,7 +113,7 @@ impl<'a> PartBuilder<'a> {
             stream.limits = Some(limits.evenly(size));
             self.close_block()?;
         }
-        self.block.begin_run(self.streams, &self.stream.names);
+        self.stream.has_run = false;
         self.streams += 1;
         Ok(())
     }
@@ -125,11 +129,38 @@ impl<'a> PartBuilder<'a> {
                 self.stream.alone = true;
             }
             self.close_block()?;
+        }
+        if !self.stream.has_run {
             self.block.begin_run(self.streams - 1, &self.stream.names);
+            self.stream.has_run = true;
         }
         self.stream.rows += 1;
         self.block.row(time, fields);
         Ok(())
+    }
+
+    /// Whether a block with these counts is so full that it is worth copying.
+    pub(crate) fn is_full(&self, rows: u32, largest: u32) -> bool {
+        let limits = self.options.limits();
+        rows >= limits.rows.div_ceil(2) || largest as usize * 2 >= limits.bytes
+    }
+
+    /// Adds a whole block of the stream, behind the rows so far. `constants` are those of the
+    /// stream in the part that the block comes from, ascending by name: they include all that the
+    /// stream has here.
+    pub(crate) fn copy_block(
+        &mut self,
+        block: BlockCopy,
+        constants: &[(u32, &[u8])],
+    ) -> Result<()> {
+        self.close_block()?;
+        let kept = |name: u32| self.stream.names.binary_search(&name).is_ok();
+        let lost: Vec<(u32, &[u8])> =
+            constants.iter().copied().filter(|(name, _)| !kept(*name)).collect();
+        let place = (self.blocks, self.rows, self.streams - 1);
+        let (head, columns) = block.write(&mut self.out, place, &lost)?;
+        self.stream.rows += u64::from(head.rows);
+        self.add_block(head, columns)
     }
 
     /// Counts the stream that ends and puts it into the stream table.
@@ -166,19 +197,24 @@ impl<'a> PartBuilder<'a> {
     }
 
     fn close_block(&mut self) -> Result<()> {
+        self.stream.has_run = false;
         if self.block.rows() == 0 {
             return Ok(());
         }
         let written = self.block.write(&mut self.out, self.blocks, self.rows)?;
-        for column in &written.columns {
+        self.add_block(written.head, written.columns)
+    }
+
+    /// Counts a block that was written.
+    fn add_block(&mut self, head: BlockHead, columns: Vec<ColumnDraft>) -> Result<()> {
+        for column in &columns {
             self.names.add_hits(column.name, u64::from(column.header.present));
         }
-        let head = written.head;
         self.blocks += 1;
         self.rows += u64::from(head.rows);
         let (min, max) = self.span.unwrap_or((head.min_time, head.max_time));
         self.span = Some((min.min(head.min_time), max.max(head.max_time)));
-        self.index.push(head, written.columns);
+        self.index.push(head, columns);
         let (raw, filters) = self.index.size();
         if raw >= INDEX_BLOCK_RAW || filters >= FILTER_GROUP {
             self.flush_index()?;

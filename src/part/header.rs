@@ -265,6 +265,8 @@ pub(crate) struct BlockHead {
     pub(crate) min_time: i64,
     /// The latest row, in ns.
     pub(crate) max_time: i64,
+    /// Bytes of the values of its largest column, which say how full the block is.
+    pub(crate) largest: u32,
     /// Start of the block's pages in the file.
     pub(crate) offset: u64,
     /// The `_time` page.
@@ -297,6 +299,7 @@ impl BlockHead {
         put_varint(out, u64::from(self.streams - 1));
         put_varint(out, self.min_time.wrapping_sub(base.min_time).cast_unsigned());
         put_varint(out, self.max_time.wrapping_sub(self.min_time).cast_unsigned());
+        put_varint(out, u64::from(self.largest));
         put_varint(out, self.offset - base.pages);
         let has = |bit: u8, on: bool| if on { bit } else { 0 };
         out.push(has(HAS_RUNS, self.runs.is_some()) | has(HAS_SPARSE, self.sparse.is_some()));
@@ -319,6 +322,7 @@ impl BlockHead {
         let streams = r.len(rows)?;
         let min_time = base.min_time.checked_add_unsigned(r.varint()?).ok_or(late)?;
         let max_time = min_time.checked_add_unsigned(r.varint()?).ok_or(late)?;
+        let largest = r.varint32()?;
         let offset = base.pages.checked_add(r.varint()?).ok_or(late)?;
         let flags = r.u8()?;
         if flags & !(HAS_RUNS | HAS_SPARSE) != 0 {
@@ -343,6 +347,7 @@ impl BlockHead {
             streams,
             min_time,
             max_time,
+            largest,
             offset,
             time,
             runs,

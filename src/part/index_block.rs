@@ -117,6 +117,8 @@ impl MetaEntry {
 #[derive(Debug)]
 pub(crate) struct IndexBlock {
     raw: Vec<u8>,
+    /// Where the pages of its blocks end.
+    pages_end: u64,
     blocks: Vec<(BlockHead, Range<usize>)>,
     groups: Vec<PlacedGroup>,
 }
@@ -165,7 +167,7 @@ impl IndexBlock {
         if row != entry.first_row.saturating_add(entry.rows) {
             return Err(Malformed("blocks with other rows than the metaindex says"));
         }
-        Ok(IndexBlock { blocks, groups, raw })
+        Ok(IndexBlock { pages_end: entry.filters, blocks, groups, raw })
     }
 
     /// The number of blocks.
@@ -176,6 +178,13 @@ impl IndexBlock {
     /// The head of block `i` of this index block.
     pub(crate) fn head(&self, i: usize) -> Option<&BlockHead> {
         self.blocks.get(i).map(|(head, _)| head)
+    }
+
+    /// Where the pages of block `i` are in the file.
+    pub(super) fn pages(&self, i: usize) -> Range<u64> {
+        let start = self.head(i).map_or(self.pages_end, |head| head.offset);
+        let end = self.head(i.saturating_add(1)).map_or(self.pages_end, |next| next.offset);
+        start..end
     }
 
     /// All heads, in order.

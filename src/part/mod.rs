@@ -18,6 +18,7 @@ mod builder;
 mod cache;
 mod column_buffer;
 mod constants;
+mod copy;
 mod filters;
 mod footer;
 mod header;
@@ -44,6 +45,7 @@ pub(crate) use block_reader::{BlockColumn, BlockReader, ColumnPage, RunConstants
 pub(crate) use builder::{PartBuilder, StreamSize};
 pub(crate) use cache::UnitCache;
 pub(crate) use constants::ConstantFinder;
+pub(crate) use copy::{BlockCopy, CopyFilters};
 #[cfg(feature = "fuzzing")]
 pub(crate) use footer::Footer;
 pub(crate) use header::{ColumnHeader, PageRef};

@@ -22,10 +22,13 @@ pub(crate) struct RowCursor<'a> {
     part: &'a PartReader,
     cx: &'a ReadContext<'a>,
     entry: usize,
-    next_block: usize,
+    /// The number of the next block in it.
+    next: usize,
     index: Option<(usize, Arc<IndexBlock>)>,
     chunk: Option<(usize, Arc<StreamChunk>)>,
     block: Option<OpenBlock<'a>>,
+    /// A block of one stream whose first row is the current one, before it is opened.
+    whole: Option<BlockReader<'a>>,
     /// Row of the block; the one that is current.
     row: usize,
     stream: OpenStream,
@@ -110,10 +113,11 @@ impl PartReader {
             part: self,
             cx,
             entry: 0,
-            next_block: 0,
+            next: 0,
             index: None,
             chunk: None,
             block: None,
+            whole: None,
             row: 0,
             stream: OpenStream::default(),
             skipped: None,
@@ -135,8 +139,9 @@ impl PartReader {
 impl<'a> RowCursor<'a> {
     /// Steps to the next row; false behind the last.
     pub(crate) fn advance(&mut self) -> Result<bool> {
+        self.open()?;
         loop {
-            match self.step() {
+            match self.walk(true) {
                 Err(e @ Error::Corrupted(_)) => match (self.skipped, self.unit.take()) {
                     (Some(skipped), Some(unit)) => skipped.units.borrow_mut().push(unit),
                     _ => return Err(e),
@@ -146,15 +151,61 @@ impl<'a> RowCursor<'a> {
         }
     }
 
+    /// Steps to the next row, but does not read the pages of a block of one stream that begins
+    /// with it: [`whole_block`](RowCursor::whole_block) gives it, and the row's fields can be
+    /// asked for after [`open`](RowCursor::open). A walk over sound rows always reads.
+    pub(crate) fn step(&mut self) -> Result<bool> {
+        if self.skipped.is_some() {
+            return self.advance();
+        }
+        self.open()?;
+        self.walk(false)
+    }
+
+    /// The block of one stream that begins with the current row, if its pages were not read yet.
+    pub(crate) fn whole_block(&self) -> Option<&BlockReader<'a>> {
+        self.whole.as_ref()
+    }
+
+    /// Reads the pages of the current row.
+    pub(crate) fn open(&mut self) -> Result<()> {
+        if let Some(reader) = self.whole.take() {
+            self.block = Some(OpenBlock::new(reader)?);
+            self.enter_row()?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the block that [`whole_block`](RowCursor::whole_block) gives; the next step is to
+    /// the row behind it.
+    pub(crate) fn skip(&mut self) {
+        self.whole = None;
+    }
+
     /// One step; when it fails it has set `unit`, and stands on the last row of that.
-    fn step(&mut self) -> Result<bool> {
+    fn walk(&mut self, read: bool) -> Result<bool> {
         self.row += 1;
         let done = self.block.as_ref().is_none_or(|b| self.row >= b.reader.rows());
         if done {
             (self.row, self.block) = (0, None);
-            self.block = self.open_block()?;
+            let Some(reader) = self.next_block()? else { return Ok(false) };
+            let head = reader.head_of_block();
+            if !read && head.streams == 1 {
+                let ordinal = head.first_stream;
+                self.whole = Some(reader);
+                if self.stream.ordinal != Some(ordinal) {
+                    self.stream = self.open_stream(ordinal)?;
+                }
+                return Ok(true);
+            }
+            self.block = Some(OpenBlock::new(reader)?);
         }
-        let Some(block) = &mut self.block else { return Ok(false) };
+        self.enter_row().map(|()| true)
+    }
+
+    /// Reads what the current row of the open block needs; fails as [`walk`](RowCursor::walk).
+    fn enter_row(&mut self) -> Result<()> {
+        let Some(block) = &mut self.block else { return Ok(()) };
         let head = block.reader.head_of_block();
         let (first_stream, min_time, max_time) = (head.first_stream, head.min_time, head.max_time);
         let rest = |row: usize, end: usize| {
@@ -185,11 +236,14 @@ impl<'a> RowCursor<'a> {
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The time of the current row.
     pub(crate) fn time(&self) -> i64 {
+        if let Some(whole) = &self.whole {
+            return whole.head_of_block().min_time;
+        }
         match self.block.as_ref().map(|b| b.times.as_ref()) {
             Some(Strip::Times(times)) => times.get(self.row % STRIP_ROWS).copied().unwrap_or(0),
             _ => 0,
@@ -235,8 +289,8 @@ impl<'a> RowCursor<'a> {
         }
     }
 
-    /// Opens the next block; none behind the last.
-    fn open_block(&mut self) -> Result<Option<OpenBlock<'a>>> {
+    /// The next block; none behind the last.
+    fn next_block(&mut self) -> Result<Option<BlockReader<'a>>> {
         self.unit = None;
         let entries = self.part.metaindex(self.cx)?;
         let number = self.entry;
@@ -257,10 +311,10 @@ impl<'a> RowCursor<'a> {
             }
         };
         self.index = Some((number, Arc::clone(&index)));
-        let block = self.next_block;
-        self.next_block += 1;
-        if self.next_block >= entry.blocks as usize {
-            self.next_block = 0;
+        let block = self.next;
+        self.next += 1;
+        if self.next >= entry.blocks as usize {
+            self.next = 0;
             self.entry += 1;
         }
         self.unit = index.heads().nth(block).map(|head| SkippedUnit {
@@ -268,8 +322,7 @@ impl<'a> RowCursor<'a> {
             min_time: head.min_time,
             max_time: head.max_time,
         });
-        let reader = self.part.block(self.cx, &index, block)?;
-        OpenBlock::new(reader).map(Some)
+        self.part.block(self.cx, &index, block).map(Some)
     }
 
     fn open_stream(&mut self, ordinal: u32) -> Result<OpenStream> {

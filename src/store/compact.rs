@@ -9,7 +9,7 @@ use crate::io::FileWriter;
 use crate::manifest::{Change, DamageMark, Edit, day_dir, parse_part_file, part_path};
 #[cfg(test)]
 use crate::merge::plan;
-use crate::merge::{MergeRow, MergeTask, PartMeta, merge_parts, plan_compaction};
+use crate::merge::{Hooks, MergeTask, MergeWork, PartMeta, merge_parts, plan_compaction};
 use crate::part::{FileSink, PartReader, Profile, ReadContext, ReadStats, WriterOptions};
 use crate::partition::{PartHandle, Version, part_entry};
 
@@ -18,8 +18,6 @@ use super::report::CompactReport;
 
 /// A merge starts only if this much stays free beside its output.
 const SPARE_BYTES: u64 = 64 << 20;
-/// A merge asks whether it may go on once in so many rows.
-const CHECK_ROWS: u32 = 1_024;
 
 /// The merges of parts that are worth it, without those that are busy.
 type Plan = dyn Fn(&[PartMeta], &[u64]) -> Vec<MergeTask>;
@@ -61,6 +59,10 @@ impl Core {
             report.merges += u64::from(merged.bytes > 0);
             report.parts_read += merged.parts;
             report.bytes_written += merged.bytes;
+            report.blocks_copied += merged.work.blocks_copied;
+            report.bytes_copied += merged.work.bytes_copied;
+            report.rows_copied += merged.work.rows_copied;
+            report.rows_encoded += merged.work.rows_encoded;
         }
         check()
     }
@@ -171,8 +173,8 @@ impl Core {
         };
         let path = part_path(&self.root, day, id);
         let merged = self.publish_file(day, &path, |file: &mut dyn FileWriter, path: &Path| {
-            let mut keep = checked(check);
-            merge_parts(&inputs, &options, Some(&mut keep), &mut FileSink { file, path })
+            let hooks = Hooks { check: Some(check), ..Hooks::default() };
+            merge_parts(&inputs, &options, hooks, &mut FileSink { file, path })
         });
         if merged.is_err() {
             // It may stand under its name, if only the sync of the directory failed.
@@ -190,7 +192,8 @@ impl Core {
         state.written.merged_bytes += merged.summary.len;
         drop(state);
         parts.iter().for_each(|p| p.mark_obsolete());
-        Ok(Merged { parts: task.parts.len() as u64, bytes: merged.summary.len })
+        let (parts, bytes) = (task.parts.len() as u64, merged.summary.len);
+        Ok(Merged { parts, bytes, work: merged.work })
     }
 
     /// The parts that a merge replaces, and what those replaced whose files are still there
@@ -227,15 +230,8 @@ pub(super) struct Merged {
     pub(super) parts: u64,
     /// Bytes that it wrote.
     pub(super) bytes: u64,
-}
-
-/// Keeps every row, and asks `check` from time to time.
-pub(super) fn checked<'a>(check: &'a Check<'_>) -> impl FnMut(&MergeRow<'_>) -> Result<bool> + 'a {
-    let mut rows = 0u32;
-    move |_| {
-        rows = (rows + 1) % CHECK_ROWS;
-        if rows == 0 { check().map(|()| true) } else { Ok(true) }
-    }
+    /// How it wrote them.
+    pub(super) work: MergeWork,
 }
 
 fn meta(part: &PartHandle) -> PartMeta {

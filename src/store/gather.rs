@@ -7,11 +7,10 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::merge::merge_parts;
+use crate::merge::{Hooks, merge_parts};
 use crate::part::{PartReader, Profile, ReadContext, ReadStats, WriterOptions};
 use crate::partition::{PartHandle, part_entry};
 
-use super::compact::checked;
 use super::core::{Core, Role};
 use super::state::State;
 
@@ -61,8 +60,9 @@ impl Core {
         let options =
             WriterOptions { inputs: named, ..self.writer_options(id, day, cuts, Profile::Flush) };
         let check = || if self.is_closed() { Err(Error::Closed) } else { Ok(()) };
+        let hooks = Hooks { check: Some(&check), ..Hooks::default() };
         let mut bytes = Vec::new();
-        let merged = merge_parts(&inputs, &options, Some(&mut checked(&check)), &mut bytes)?;
+        let merged = merge_parts(&inputs, &options, hooks, &mut bytes)?;
         let part = Arc::new(PartHandle::memory(part_entry(&merged.summary), bytes));
         let mut state = self.state.lock();
         state.version = Arc::new(state.version.replace(&ids, [part]));

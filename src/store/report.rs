@@ -68,6 +68,14 @@ pub struct CompactReport {
     pub parts_read: u64,
     /// Bytes of the parts that came out of them.
     pub bytes_written: u64,
+    /// Blocks that merges took over from their inputs as they were.
+    pub blocks_copied: u64,
+    /// Bytes of the pages of these blocks.
+    pub bytes_copied: u64,
+    /// Rows in these blocks.
+    pub rows_copied: u64,
+    /// Rows that merges encoded anew.
+    pub rows_encoded: u64,
     /// Bytes of all parts afterwards.
     pub bytes_stored: u64,
     /// Parts afterwards.
@@ -88,6 +96,11 @@ impl fmt::Display for CompactReport {
             f,
             "{} merges read {} parts and wrote {} bytes",
             self.merges, self.parts_read, self.bytes_written
+        )?;
+        writeln!(
+            f,
+            "copied {} blocks of {} rows and {} bytes, encoded {} rows anew",
+            self.blocks_copied, self.rows_copied, self.bytes_copied, self.rows_encoded
         )?;
         write!(
             f,

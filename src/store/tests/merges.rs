@@ -257,3 +257,34 @@ fn crowds_of_memory_parts_become_fewer() {
     let verified = store.verify(&mut |_| true).unwrap();
     assert!(verified.is_clean(), "{verified}");
 }
+
+/// The report says what was copied and what was encoded, and how often bytes were written.
+#[test]
+fn a_compaction_copies_full_blocks_and_says_so() {
+    let disk = Arc::new(SimDisk::new());
+    let store = options(&disk, Durability::Process).open(root()).unwrap();
+    let ingest = ingest(&store);
+    for flush in 0..3u64 {
+        let mut batch = Batch::new();
+        for n in 0..50u64 {
+            let time = Timestamp::from_nanos(i64::try_from(flush * 100 + n).unwrap());
+            // Of a stream that fills blocks, and of a small one.
+            let (app, len) = if n < 40 { ("big", 16_000) } else { ("small", 10) };
+            let text = format!("{} {flush} {n}", "long ".repeat(len / 5));
+            batch.entry().time(time).field("app", app).field("n", flush * 50 + n).message(&text);
+        }
+        ingest.append_batch(batch).unwrap();
+        store.flush().unwrap();
+    }
+    let report = store.compact().unwrap();
+    assert_eq!((report.merges, report.parts_read, report.parts_stored), (1, 3, 1), "{report}");
+    assert_eq!((report.blocks_copied, report.rows_copied, report.rows_encoded), (3, 120, 30));
+    assert!(0 < report.bytes_copied && report.bytes_copied < report.bytes_written, "{report}");
+    assert_eq!(report.merged_bytes, report.bytes_written);
+    assert!(report.to_string().contains("copied 3 blocks of 120 rows"), "{report}");
+    assert!(report.to_string().contains("write amplification"), "{report}");
+    assert_eq!(numbers(&store), (0..150).collect::<Vec<_>>());
+    assert!(store.verify(&mut |_| true).unwrap().is_clean());
+    let rows = store.query("n:=77 | fields _msg").unwrap();
+    assert_eq!(rows.map(|r| r.unwrap().get("_msg").len()).collect::<Vec<_>>(), [16_005]);
+}
