@@ -10,6 +10,10 @@ use crate::error::Malformed;
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
 
+/// No frame holds more raw bytes for each of its own: a block of zstd has at most 128 KiB of raw
+/// bytes and at least 4 of its own.
+const RATIO_MAX: usize = 32 << 10;
+
 /// Shorter blobs are not worth a frame's header.
 const COMPRESS_MIN: usize = 24;
 
@@ -130,6 +134,9 @@ impl Decompressor {
 
     /// Decompresses one frame of exactly `len` bytes, a length that the caller has checked.
     fn decompress(&mut self, frame: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
+        if len > frame.len().saturating_mul(RATIO_MAX) {
+            return Err(Malformed("more raw bytes than a frame of this length holds"));
+        }
         let context = match &mut self.context {
             Some(context) => context,
             none => {
@@ -177,6 +184,24 @@ mod tests {
         fn any_bytes_are_unpacked_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = Decompressor::default().unpack(&bytes, 1 << 16);
         }
+    }
+
+    #[test]
+    fn memory_is_taken_for_what_a_frame_can_hold_only() {
+        // The densest frame comes back.
+        let raw = vec![0u8; 64 << 20];
+        for level in [1, 3] {
+            let mut blob = Vec::new();
+            Compressor::new(level).pack(&raw, &mut blob);
+            assert!(blob.len() < 16 << 10, "{} bytes", blob.len());
+            assert!(Decompressor::default().unpack(&blob, raw.len()) == Ok(raw.clone()));
+        }
+        let mut claim = vec![ZSTD];
+        put_varint(&mut claim, 64 << 20);
+        claim.extend_from_slice(&[0; 20]);
+        let mut out = Vec::new();
+        assert!(Decompressor::default().unpack_into(&claim, 64 << 20, &mut out).is_err());
+        assert_eq!(out.capacity(), 0);
     }
 
     #[test]
