@@ -23,6 +23,8 @@ const SURE_DICTIONARY: usize = 256;
 const TEMPLATES_BYTES_MIN: usize = 4_096;
 /// and for values of on average so many.
 const TEMPLATES_LEN_MIN: usize = 12;
+/// Templates are for pages that stay, which are compressed at higher levels.
+const TEMPLATES_LEVEL_MIN: i32 = 2;
 
 /// The level of zstd for front-coded dictionaries of pages that stay.
 const HEAD_LEVEL: i32 = 9;
@@ -213,11 +215,16 @@ impl Encoder {
 
     fn templates(&mut self, values: &TextVec) -> Option<Encoded> {
         let bytes = values.bytes().len();
-        if bytes < TEMPLATES_BYTES_MIN || bytes < values.len() * TEMPLATES_LEN_MIN {
+        // Pages that are merged soon are to be made fast.
+        if self.options.level < TEMPLATES_LEVEL_MIN
+            || bytes < TEMPLATES_BYTES_MIN
+            || bytes < values.len() * TEMPLATES_LEN_MIN
+        {
             return None;
         }
         let (mut strips, mut params) = (StripsBuilder::default(), Vec::new());
-        if !self.templates.encode(values, &mut self.zstd, &mut strips, &mut params) {
+        if !self.templates.encode(values, &mut self.zstd, &mut self.heads, &mut strips, &mut params)
+        {
             return None;
         }
         let (head, strips) = strips.finish(&params);

@@ -25,7 +25,7 @@ mod numbers;
 mod page;
 mod plain;
 mod shaped;
-mod template;
+pub(crate) mod template;
 mod texts;
 mod times;
 pub(crate) mod varint;

@@ -135,6 +135,8 @@ pub(crate) enum Strip {
     },
     /// Nanoseconds since the Unix epoch.
     Times(Vec<i64>),
+    /// Templates and the values of their slots, rendered on demand.
+    Templates(TemplateStrip),
 }
 
 impl Strip {
@@ -144,6 +146,7 @@ impl Strip {
             Strip::Text(text) => text.len(),
             Strip::Codes { codes, .. } => codes.len(),
             Strip::Ints { values, .. } | Strip::Times(values) => values.len(),
+            Strip::Templates(strip) => strip.len(),
         }
     }
 
@@ -165,6 +168,11 @@ impl Strip {
                 values.get(row).map_or(&[], |n| print_int(*n, scratch))
             }
             Strip::Times(values) => values.get(row).map_or(&[], |n| print_int(*n, scratch)),
+            Strip::Templates(strip) => {
+                scratch.clear();
+                strip.render(row, scratch);
+                scratch
+            }
         }
     }
 
@@ -177,9 +185,10 @@ impl Strip {
 
     /// Appends all values to `out`.
     pub(crate) fn append_to(&self, out: &mut TextVec) {
-        if let Strip::Text(text) = self {
-            out.extend(text);
-            return;
+        match self {
+            Strip::Text(text) => return out.extend(text),
+            Strip::Templates(strip) => return strip.append_to(out),
+            _ => {}
         }
         let mut scratch = Vec::new();
         for row in 0..self.len() {
@@ -187,12 +196,13 @@ impl Strip {
         }
     }
 
-    /// Bytes of memory held, a shared dictionary not counted.
+    /// Bytes of memory held, a shared dictionary or table not counted.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Strip::Text(text) => text.heap_bytes(),
             Strip::Codes { codes, .. } => codes.capacity() * size_of::<u32>(),
             Strip::Times(values) => values.capacity() * size_of::<i64>(),
+            Strip::Templates(strip) => strip.heap_bytes(),
             Strip::Ints { values, absent, exceptions } => {
                 values.capacity() * size_of::<i64>()
                     + absent.as_ref().map_or(0, |a| a.words().len() * 8)
@@ -478,7 +488,7 @@ impl PageHead {
                 dictionary::decode_strip(bytes, rows, dictionary, decoder)
             }
             Params::Templates(table) => {
-                TemplateStrip::decode(bytes, rows, table, decoder)?.to_text().map(Strip::Text)
+                TemplateStrip::decode(bytes, rows, table, decoder).map(Strip::Templates)
             }
             Params::Const(dictionary) => {
                 Ok(Strip::Codes { codes: vec![0; rows], dictionary: Arc::clone(dictionary) })

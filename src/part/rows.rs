@@ -385,7 +385,9 @@ impl<'a> OpenBlock<'a> {
             if let Values::Page { page, head, strip } = &mut column.values {
                 let read = self.reader.strip(page, head, i)?;
                 *strip = match *read {
-                    Strip::Ints { .. } => Arc::new(Strip::Text(read.to_text())),
+                    Strip::Ints { .. } | Strip::Templates(_) => {
+                        Arc::new(Strip::Text(read.to_text()))
+                    }
                     _ => read,
                 };
             }
@@ -394,14 +396,14 @@ impl<'a> OpenBlock<'a> {
     }
 }
 
-/// A value of a strip that is not of numbers.
+/// A value of a strip that is held as text.
 fn text(strip: &Strip, row: usize) -> &[u8] {
     match strip {
         Strip::Text(text) => text.get(row),
         Strip::Codes { codes, dictionary } => {
             codes.get(row).map_or(&[], |code| dictionary.get(*code as usize))
         }
-        Strip::Ints { .. } | Strip::Times(_) => &[],
+        Strip::Ints { .. } | Strip::Times(_) | Strip::Templates(_) => &[],
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) enum Form {
         suffix: u32,
         /// How the rest is stored.
         slot: Slot,
+        /// Whether every value has a digit.
+        digit: bool,
     },
 }
 
@@ -92,6 +94,11 @@ impl ColumnAnalyser {
         self.cores.extend_from_slice(values);
         if f.classes & class::WORD != 0 && number_or_hex(&f).is_none() {
             (prefix, suffix) = affixes(bytes, values);
+            // A slot is never empty, so that its neighbours in a text always touch a value.
+            let shortest = values.iter().map(|span| span.to - span.from).min().unwrap_or(0);
+            if shortest <= prefix + suffix {
+                (prefix, suffix) = (0, 0);
+            }
             if prefix + suffix > 0 {
                 for core in &mut self.cores {
                     core.from += prefix;
@@ -101,7 +108,9 @@ impl ColumnAnalyser {
             }
         }
         let slot = self.choose(bytes, &f, dictionary, data);
-        Form::Slot { prefix, suffix, slot }
+        let digit = matches!(slot, Slot::Int { .. })
+            || values.iter().all(|span| text(bytes, *span).iter().any(u8::is_ascii_digit));
+        Form::Slot { prefix, suffix, slot, digit }
     }
 
     fn choose(
@@ -297,7 +306,7 @@ mod tests {
     }
 
     fn slot(prefix: u32, suffix: u32, slot: Slot) -> Form {
-        Form::Slot { prefix, suffix, slot }
+        Form::Slot { prefix, suffix, slot, digit: true }
     }
 
     #[test]
@@ -310,9 +319,11 @@ mod tests {
         assert_eq!(form(&["0x3a", "0x4b"]).0, slot(2, 0, Slot::Hex { digits: 2, upper: false }));
         assert_eq!(form(&["AA0", "0BB"]).0, slot(0, 0, Slot::Hex { digits: 3, upper: true }));
         assert_eq!(form(&["x1y", "x1"]).0, slot(1, 0, Slot::Text { word: true }));
-        assert_eq!(form(&["a1b", "a1b1b"]).0, slot(3, 0, Slot::Text { word: true }));
+        assert_eq!(form(&["a1b", "a1b1b"]).0, slot(0, 0, Slot::Text { word: true }));
         assert_eq!(form(&["7-", "12"]).0, slot(0, 0, Slot::Text { word: false }));
-        assert_eq!(form(&["\0", "\0"]).0, slot(0, 0, Slot::Text { word: false }));
+        let raw = Slot::Text { word: false };
+        let no_digit = Form::Slot { prefix: 0, suffix: 0, slot: raw, digit: false };
+        assert_eq!(form(&["\0", "\0"]).0, no_digit);
         assert_eq!(form(&["18446744073709551616", "1"]).0, slot(0, 0, Slot::Text { word: true }));
     }
 

@@ -62,6 +62,7 @@ struct Earlier {
     slot: u16,
     prefix: u32,
     suffix: u32,
+    digit: bool,
 }
 
 /// The values of a strip, by kind.
@@ -76,11 +77,14 @@ struct Streams {
 
 impl TemplateEncoder {
     /// Appends the strips of a page to `strips` and the parameters of its head to `params`.
-    /// `false` if templates do not suit the values; what was appended is then of no use.
+    /// The templates are
+    /// compressed by `heads`. `false` if templates do not suit the values; what was appended is
+    /// then of no use.
     pub(in crate::codec) fn encode(
         &mut self,
         values: &TextVec,
         zstd: &mut Compressor,
+        heads: &mut Compressor,
         strips: &mut StripsBuilder,
         params: &mut Vec<u8>,
     ) -> bool {
@@ -99,7 +103,7 @@ impl TemplateEncoder {
             }
         }
         self.write_strips(values, zstd, strips);
-        self.table.finish(zstd, params);
+        self.table.finish(heads, params);
         true
     }
 
@@ -190,7 +194,9 @@ impl TemplateEncoder {
         self.key = key;
         self.table.shapes.truncate(shape);
         put_varint(&mut self.table.shapes, (self.table.texts.len() - from) as u64);
-        slots.iter().for_each(|slot: &Slot| slot.encode(&mut self.table.shapes));
+        for (slot, digit) in slots {
+            Slot::encode(slot, digit, &mut self.table.shapes);
+        }
     }
 
     /// Adds one column of a template: its part of the text, and its values if they differ.
@@ -202,7 +208,7 @@ impl TemplateEncoder {
         rows: std::ops::Range<usize>,
         token: usize,
         earlier: &mut Vec<Earlier>,
-        slots: &mut Vec<Slot>,
+        slots: &mut Vec<(Slot, bool)>,
     ) {
         let bytes = values.bytes();
         let text = |span: Span| &bytes[span.from as usize..span.to as usize];
@@ -222,20 +228,20 @@ impl TemplateEncoder {
             texts.extend_from_slice(&text(first)[..e.prefix as usize]);
             texts.push(SLOT);
             texts.extend_from_slice(&text(first)[text(first).len() - e.suffix as usize..]);
-            slots.push(Slot::Same { of: e.slot });
+            slots.push((Slot::Same { of: e.slot }, e.digit));
             return;
         }
         let start = self.data.len();
         let dictionary = &mut self.table.dictionary;
         match self.analyser.analyse(bytes, &self.column, dictionary, &mut self.data) {
             Form::Constant => texts.extend_from_slice(text(first)),
-            Form::Slot { prefix, suffix, slot } => {
+            Form::Slot { prefix, suffix, slot, digit } => {
                 texts.extend_from_slice(&text(first)[..prefix as usize]);
                 texts.push(SLOT);
                 texts.extend_from_slice(&text(first)[text(first).len() - suffix as usize..]);
                 let number = u16::try_from(slots.len()).unwrap_or(u16::MAX);
-                earlier.push(Earlier { token, slot: number, prefix, suffix });
-                slots.push(slot);
+                earlier.push(Earlier { token, slot: number, prefix, suffix, digit });
+                slots.push((slot, digit));
                 let template = u32::try_from(template).unwrap_or(u32::MAX);
                 self.columns.push(Column { template, slot, start });
             }

@@ -32,8 +32,9 @@ mod table;
 mod tokenize;
 
 pub(super) use encoder::TemplateEncoder;
+pub(crate) use slot::{Slot, classes_of};
 pub(crate) use strip::TemplateStrip;
-pub(crate) use table::TemplateTable;
+pub(crate) use table::{PlacedSlot, TemplateTable};
 
 /// The byte that stands for a slot in the text of a template.
 pub(crate) const SLOT: u8 = 0;
@@ -48,5 +49,7 @@ const CODES_MAX: usize = 256;
 /// The most digits of a number: more might not fit 64 bits.
 const DIGITS_MAX: usize = 19;
 
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

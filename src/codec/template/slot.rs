@@ -12,6 +12,8 @@ const HEX_LOWER: u8 = 4;
 const HEX_UPPER: u8 = 5;
 const CODES: u8 = 6;
 const SAME: u8 = 7;
+/// Added to the kind if some value has no digit.
+const NO_DIGIT: u8 = 0x80;
 
 /// The most digits of a hex slot.
 pub(super) const HEX_MAX: usize = 4_096;
@@ -57,8 +59,9 @@ pub(crate) enum Slot {
 
 impl Slot {
     /// Appends the description; the first value of a dictionary slot follows from the slots
-    /// before.
-    pub(super) fn encode(self, out: &mut Vec<u8>) {
+    /// before. `digit` says that every value has a digit.
+    pub(super) fn encode(self, digit: bool, out: &mut Vec<u8>) {
+        let at = out.len();
         match self {
             Slot::Text { word } => out.push(if word { TEXT } else { RAW }),
             Slot::Int { digits, base, width } => {
@@ -83,12 +86,21 @@ impl Slot {
                 put_varint(out, u64::from(of));
             }
         }
+        if let Some(kind) = out.get_mut(at).filter(|_| !digit) {
+            *kind |= NO_DIGIT;
+        }
     }
 
-    /// Reads the description of a slot; `first` is where the next dictionary slot's values begin.
-    pub(super) fn decode(r: &mut Reader<'_>, first: u32) -> Result<Slot, Malformed> {
+    /// Reads the description of a slot, and whether every value has a digit; `first` is where the
+    /// next dictionary slot's values begin.
+    pub(super) fn decode(r: &mut Reader<'_>, first: u32) -> Result<(Slot, bool), Malformed> {
+        let kind = r.u8()?;
+        Ok((Slot::decode_kind(kind & !NO_DIGIT, r, first)?, kind & NO_DIGIT == 0))
+    }
+
+    fn decode_kind(kind: u8, r: &mut Reader<'_>, first: u32) -> Result<Slot, Malformed> {
         let small = |n: usize| u16::try_from(n).map_err(|_| Malformed("slot over its cap"));
-        match r.u8()? {
+        match kind {
             TEXT => Ok(Slot::Text { word: true }),
             RAW => Ok(Slot::Text { word: false }),
             kind @ (INT | FIXED) => {
@@ -133,17 +145,17 @@ impl Slot {
 }
 
 /// Bits of a byte's class: what a value may consist of.
-pub(super) mod class {
+pub(crate) mod class {
     /// Decimal digits.
-    pub(in super::super) const DIGIT: u8 = 1;
+    pub(crate) const DIGIT: u8 = 1;
     /// Hex digits, letters in lower case.
-    pub(in super::super) const LOWER: u8 = 2;
+    pub(crate) const LOWER: u8 = 2;
     /// Hex digits, letters in upper case.
-    pub(in super::super) const UPPER: u8 = 4;
+    pub(crate) const UPPER: u8 = 4;
     /// ASCII letters and digits.
-    pub(in super::super) const WORD: u8 = 8;
+    pub(crate) const WORD: u8 = 8;
     /// Anything but the byte of a slot.
-    pub(in super::super) const TEXT: u8 = 16;
+    pub(crate) const TEXT: u8 = 16;
 }
 
 const CLASSES: [u8; 256] = {
@@ -171,7 +183,7 @@ const CLASSES: [u8; 256] = {
 
 /// The classes that all bytes have.
 #[inline]
-pub(super) fn classes_of(bytes: &[u8]) -> u8 {
+pub(crate) fn classes_of(bytes: &[u8]) -> u8 {
     bytes.iter().fold(u8::MAX, |all, b| all & CLASSES.get(usize::from(*b)).copied().unwrap_or(0))
 }
 
@@ -259,10 +271,10 @@ mod tests {
             Slot::Same { of: 5 },
         ];
         let mut out = Vec::new();
-        slots.iter().for_each(|slot| slot.encode(&mut out));
+        slots.iter().enumerate().for_each(|(i, slot)| slot.encode(i % 2 == 0, &mut out));
         let mut r = Reader::new(&out);
-        for slot in slots {
-            assert_eq!(Slot::decode(&mut r, 3), Ok(slot));
+        for (i, slot) in slots.into_iter().enumerate() {
+            assert_eq!(Slot::decode(&mut r, 3), Ok((slot, i % 2 == 0)));
         }
         assert!(r.is_empty());
         for bad in [&[8u8][..], &[INT, 0, 65], &[FIXED, 20, 0, 1], &[FIXED, 0, 0, 1], &[CODES, 0]] {

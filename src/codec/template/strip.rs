@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::slot::{Slot, classes_of, print_hex, print_number};
 use super::table::TemplateTable;
-use super::{bits, slot};
+use super::{DIGITS_MAX, bits, slot};
 use crate::codec::page::Decoder;
 use crate::codec::varint::Reader;
 use crate::codec::{PAGE_RAW_MAX, STRIP_ROWS, dictionary, plain};
@@ -21,7 +21,7 @@ use crate::record::TextVec;
 const IDS_MAX: usize = STRIP_ROWS * 8 + 64;
 
 /// The rows of a strip, rendered on demand.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateStrip {
     table: Arc<TemplateTable>,
     /// The template of each row.
@@ -32,7 +32,7 @@ pub(crate) struct TemplateStrip {
 }
 
 /// The values of all slots in a strip.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Values {
     /// For each slot of the table, where its values begin: a bit, byte, code or text.
     starts: Vec<u32>,
@@ -96,7 +96,9 @@ impl TemplateStrip {
             })
             .collect();
         let values = Values::decode(rest, &counts, table, decoder)?;
-        Ok(TemplateStrip { table: Arc::clone(table), ids, ranks, values })
+        let strip = TemplateStrip { table: Arc::clone(table), ids, ranks, values };
+        strip.check_length(&counts)?;
+        Ok(strip)
     }
 
     /// The number of rows.
@@ -116,16 +118,13 @@ impl TemplateStrip {
         &self.table
     }
 
-    /// Appends the text of `row` to `out`; fails on a text over the cap of a page.
+    /// Appends the text of `row` to `out`.
     #[inline]
-    pub(crate) fn render(&self, row: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
-        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else {
-            return Ok(());
-        };
+    pub(crate) fn render(&self, row: usize, out: &mut Vec<u8>) {
+        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else { return };
         let template = *id as usize;
         let text = self.table.texts().get(template);
         let (first, slots) = self.table.slots(template);
-        let limit = out.len() + PAGE_RAW_MAX;
         let mut from = 0;
         for (i, placed) in slots.iter().enumerate() {
             let at = placed.at as usize;
@@ -139,26 +138,56 @@ impl TemplateStrip {
                 }
                 slot => self.values.print(slot, first + i, *rank, &self.table, out),
             }
-            if out.len() > limit {
-                return Err(Malformed("row over the cap of a page"));
-            }
             from = at + 1;
         }
         out.extend_from_slice(text.get(from..).unwrap_or(&[]));
-        Ok(())
     }
 
-    /// The texts of all rows.
-    pub(crate) fn to_text(&self) -> Result<TextVec, Malformed> {
-        let mut out = TextVec::with_capacity(self.len(), self.len() * 64);
+    /// Appends the texts of all rows.
+    pub(crate) fn append_to(&self, out: &mut TextVec) {
         for row in 0..self.len() {
-            self.render(row, out.open())?;
-            if out.open().len() > PAGE_RAW_MAX {
-                return Err(Malformed("strip over the cap of a page"));
-            }
+            self.render(row, out.open());
             out.close();
         }
-        Ok(out)
+    }
+
+    /// Fails if the texts of the rows are longer than a page may be.
+    fn check_length(&self, counts: &[u16]) -> Result<(), Malformed> {
+        let table = &self.table;
+        let texts = self.values.texts.iter().map(<[u8]>::len).max().unwrap_or(0);
+        let mut bound = 0;
+        for (template, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let slots = table.slots(template).1;
+            let longest = slots.len().saturating_mul(texts.max(table.longest_value()));
+            bound += (table.texts().get(template).len() + longest) * usize::from(*count);
+        }
+        // Nearly always a rough bound is enough.
+        let fits = bound <= PAGE_RAW_MAX || {
+            let mut rows = 0..self.len();
+            let total = rows.try_fold(0usize, |total, row| {
+                Some(total + self.length(row)).filter(|total| *total <= PAGE_RAW_MAX)
+            });
+            total.is_some()
+        };
+        if fits { Ok(()) } else { Err(Malformed("strip over the cap of a page")) }
+    }
+
+    /// The length of a row's text, numbers taken to have as many digits as they may.
+    fn length(&self, row: usize) -> usize {
+        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else { return 0 };
+        let (first, slots) = self.table.slots(*id as usize);
+        let value = |i: usize, slot: Slot| match slot {
+            Slot::Int { .. } => DIGITS_MAX,
+            Slot::Hex { digits, .. } => usize::from(digits),
+            slot => self.values.text_of(slot, first + i, *rank, &self.table).len(),
+        };
+        let of_slots = slots.iter().enumerate().map(|(i, placed)| match placed.slot {
+            Slot::Same { of } => {
+                slots.get(usize::from(of)).map_or(0, |same| value(usize::from(of), same.slot))
+            }
+            slot => value(i, slot),
+        });
+        self.table.texts().get(*id as usize).len() + of_slots.sum::<usize>()
     }
 
     /// Bytes of memory held, the shared table not counted.
@@ -244,17 +273,32 @@ impl Values {
                 let n = bits::get(&self.bits, u64::from(at), u32::from(width));
                 print_number(base.wrapping_add(n), digits, out);
             }
-            Slot::Codes { first, .. } => {
-                let code = self.codes.get(at as usize).copied().unwrap_or(0);
-                out.extend_from_slice(table.dictionary().get(first as usize + usize::from(code)));
-            }
             Slot::Hex { digits, upper } => {
                 let at = at as usize;
                 let packed = self.hex.get(at..at + slot.unit() as usize).unwrap_or(&[]);
                 print_hex(packed, digits, upper, out);
             }
-            Slot::Text { .. } => out.extend_from_slice(self.texts.get(at as usize)),
-            Slot::Same { .. } => {}
+            slot => out.extend_from_slice(self.text_of(slot, i, rank, table)),
+        }
+    }
+
+    /// The value of a slot that is stored as text.
+    #[inline]
+    fn text_of<'a>(
+        &'a self,
+        slot: Slot,
+        i: usize,
+        rank: u16,
+        table: &'a TemplateTable,
+    ) -> &'a [u8] {
+        let at = self.starts.get(i).copied().unwrap_or(0) as usize + usize::from(rank);
+        match slot {
+            Slot::Text { .. } => self.texts.get(at),
+            Slot::Codes { first, .. } => {
+                let code = self.codes.get(at).copied().unwrap_or(0);
+                table.dictionary().get(first as usize + usize::from(code))
+            }
+            Slot::Int { .. } | Slot::Hex { .. } | Slot::Same { .. } => &[],
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The templates of a page, as its head holds them.
 
-use super::slot::Slot;
-use super::{ROW_SLOTS_MAX, SHAPES_MAX, SLOT, TEMPLATES_MAX};
+use super::slot::{Slot, class, classes_of};
+use super::{DIGITS_MAX, ROW_SLOTS_MAX, SHAPES_MAX, SLOT, TEMPLATES_MAX};
 use crate::codec::compress::Compressor;
 use crate::codec::page::Decoder;
 use crate::codec::varint::{Reader, put_bytes, put_varint};
@@ -17,6 +17,8 @@ pub(crate) struct TemplateTable {
     slot_ends: Vec<u32>,
     slots: Vec<PlacedSlot>,
     dictionary: TextVec,
+    /// The most bytes that a value not stored as text in a strip may have.
+    longest_value: usize,
 }
 
 /// A slot and its place in the text of its template.
@@ -26,6 +28,10 @@ pub(crate) struct PlacedSlot {
     pub(crate) at: u32,
     /// How its values are stored.
     pub(crate) slot: Slot,
+    /// The classes ([`class`]) that all bytes of all its values have; 0 if a value may be empty.
+    pub(crate) classes: u8,
+    /// Whether the run of letters and digits of which each value is, or is a part, has a digit.
+    pub(crate) digit: bool,
 }
 
 /// What an encoder collects for the head of a page.
@@ -89,6 +95,7 @@ impl TemplateTable {
             texts: TextVec::new(),
             slot_ends: Vec::with_capacity(count),
             slots: Vec::new(),
+            longest_value: dictionary.iter().map(<[u8]>::len).fold(DIGITS_MAX + 1, usize::max),
             dictionary,
         };
         let ends = table.read_shapes(&bytes, &shapes, count)?;
@@ -131,19 +138,34 @@ impl TemplateTable {
     ) -> Result<(), Malformed> {
         let start = self.slots.len();
         for at in memchr::memchr_iter(SLOT, text) {
-            let slot = Slot::decode(r, *first)?;
-            match slot {
-                Slot::Codes { count, .. } => *first += u32::from(count),
+            let (slot, digit) = Slot::decode(r, *first)?;
+            let word = class::WORD | class::TEXT;
+            let classes = match slot {
+                Slot::Int { .. } => word | class::DIGIT | class::LOWER | class::UPPER,
+                Slot::Hex { digits: 0, .. } => 0,
+                Slot::Hex { upper, digits } => {
+                    self.longest_value = self.longest_value.max(digits.into());
+                    word | if upper { class::UPPER } else { class::LOWER }
+                }
+                Slot::Text { word: true } => word,
+                Slot::Text { word: false } => 0,
+                Slot::Codes { count, .. } => {
+                    let from = *first as usize;
+                    *first += u32::from(count);
+                    (from..from + usize::from(count)).fold(u8::MAX, |all, i| {
+                        let value = self.dictionary.get(i);
+                        if value.is_empty() { 0 } else { all & classes_of(value) }
+                    })
+                }
                 Slot::Same { of } => match self.slots.get(start + usize::from(of)) {
                     Some(PlacedSlot { slot: Slot::Same { .. }, .. }) | None => {
                         return Err(Malformed("slot that repeats none before it"));
                     }
-                    Some(_) => {}
+                    Some(same) => same.classes,
                 },
-                _ => {}
-            }
+            };
             let at = u32::try_from(at).map_err(|_| Malformed("texts of 4 GiB"))?;
-            self.slots.push(PlacedSlot { at, slot });
+            self.slots.push(PlacedSlot { at, slot, classes, digit });
         }
         if self.slots.len() - start > ROW_SLOTS_MAX {
             return Err(Malformed("template with too many slots"));
@@ -173,6 +195,11 @@ impl TemplateTable {
         let end_of = |t: usize| self.slot_ends.get(t).map_or(0, |end| *end as usize);
         let start = template.checked_sub(1).map_or(0, end_of);
         (start, self.slots.get(start..end_of(template)).unwrap_or(&[]))
+    }
+
+    /// A bound on the bytes of the values that do not stand in strips as text.
+    pub(super) fn longest_value(&self) -> usize {
+        self.longest_value
     }
 
     /// The values of all dictionary slots.

@@ -175,7 +175,7 @@ fn apply_regex(
 
 /// The rows in which a needle of `len` bytes stands and is accepted. `next` finds the needle in
 /// the bytes of all rows; hits across the border of two rows are passed over.
-fn search(
+pub(super) fn search(
     values: &TextVec,
     len: usize,
     next: impl Fn(&[u8], usize) -> Option<usize>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::column::{self, DictionaryCache};
 use super::predicate::ValuePredicate;
+use super::template::{self, TemplateRows};
 use super::{CompiledFilter, FieldTest, Node};
 use crate::codec::Bitmap;
 use crate::error::Result;
@@ -21,6 +22,17 @@ pub(crate) trait ColumnSource {
     /// The values of a field; an absent field is a column of empty values. Asking again for the
     /// same field is cheap.
     fn column(&self, name: &str) -> Result<ColumnRef<'_>>;
+
+    /// The rows of a field in template form, with the verdicts of the predicate of leaf `leaf`, if
+    /// they are stored so.
+    fn templates(
+        &self,
+        _name: &str,
+        _leaf: usize,
+        _predicate: &ValuePredicate,
+    ) -> Result<Option<TemplateRows>> {
+        Ok(None)
+    }
 
     /// The names that start with `prefix`, at least those of which a row has a value.
     fn names_with_prefix(&self, prefix: &str) -> Result<Vec<Arc<str>>>;
@@ -178,6 +190,12 @@ impl Eval<'_> {
         leaf: usize,
         selection: &mut Bitmap,
     ) -> Result<()> {
+        if let FieldTest::Value(predicate) = test
+            && let Some(rows) = self.source.templates(name, leaf, predicate)?
+        {
+            template::apply(predicate, &rows, selection);
+            return Ok(());
+        }
         let column = self.source.column(name)?;
         match test {
             FieldTest::Value(predicate) => {

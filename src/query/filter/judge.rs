@@ -21,8 +21,22 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    fn of(answer: bool) -> Verdict {
+    pub(super) fn of(answer: bool) -> Verdict {
         if answer { Verdict::All } else { Verdict::None }
+    }
+
+    /// For rows that have to meet both of two conditions.
+    pub(super) fn and(self, other: Verdict) -> Verdict {
+        match (self, other) {
+            (Verdict::None, _) | (_, Verdict::None) => Verdict::None,
+            (Verdict::All, Verdict::All) => Verdict::All,
+            _ => Verdict::Maybe,
+        }
+    }
+
+    /// For rows that have to meet one of two conditions.
+    pub(super) fn or(self, other: Verdict) -> Verdict {
+        self.negated().and(other.negated()).negated()
     }
 
     fn negated(self) -> Verdict {
@@ -54,6 +68,17 @@ pub(crate) trait BlockFacts {
     /// Whether a value of the field's page may hold `text`, with word boundaries on the sides
     /// that `bounds` says. True if that is not known.
     fn may_hold(&self, name: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool>;
+
+    /// The verdicts of the predicate of leaf `leaf` on the templates of the field's page, if it
+    /// has templates. Each row of the page, absent ones included, is of one of them.
+    fn templates(
+        &self,
+        _name: &str,
+        _leaf: usize,
+        _predicate: &ValuePredicate,
+    ) -> Result<Option<Arc<Vec<Verdict>>>> {
+        Ok(None)
+    }
 }
 
 /// What is known about the values of a field in a block: each row has one of the listed values
@@ -155,11 +180,11 @@ fn judge(node: &Node, facts: &dyn BlockFacts) -> Result<Verdict> {
             verdict
         }
         Node::Not(inner) => judge(inner, facts)?.negated(),
-        Node::Field { field, test: FieldTest::Value(predicate), .. } => {
-            judge_field(field, predicate, facts)?
+        Node::Field { field, test: FieldTest::Value(predicate), leaf } => {
+            judge_field(field, *leaf, predicate, facts)?
         }
         Node::Field { .. } => Verdict::Maybe,
-        Node::AnyField { prefix, test, .. } => judge_any_field(prefix, test, facts)?,
+        Node::AnyField { prefix, test, leaf } => judge_any_field(prefix, test, *leaf, facts)?,
         Node::Time(range) => {
             let (min, max) = facts.times();
             if !range.overlaps(min, max) {
@@ -174,13 +199,18 @@ fn judge(node: &Node, facts: &dyn BlockFacts) -> Result<Verdict> {
     })
 }
 
-fn judge_any_field(prefix: &str, test: &FieldTest, facts: &dyn BlockFacts) -> Result<Verdict> {
+fn judge_any_field(
+    prefix: &str,
+    test: &FieldTest,
+    leaf: usize,
+    facts: &dyn BlockFacts,
+) -> Result<Verdict> {
     let (Some(names), FieldTest::Value(predicate)) = (facts.names_with_prefix(prefix)?, test)
     else {
         return Ok(Verdict::Maybe);
     };
     for name in names {
-        if judge_field(&name, predicate, facts)? != Verdict::None {
+        if judge_field(&name, leaf, predicate, facts)? != Verdict::None {
             return Ok(Verdict::Maybe);
         }
     }
@@ -188,7 +218,12 @@ fn judge_any_field(prefix: &str, test: &FieldTest, facts: &dyn BlockFacts) -> Re
     Ok(Verdict::None)
 }
 
-fn judge_field(name: &str, predicate: &ValuePredicate, facts: &dyn BlockFacts) -> Result<Verdict> {
+fn judge_field(
+    name: &str,
+    leaf: usize,
+    predicate: &ValuePredicate,
+    facts: &dyn BlockFacts,
+) -> Result<Verdict> {
     let known = facts.column(name)?;
     let mut verdict: Option<Verdict> = None;
     let mut add = |next: Verdict| {
@@ -210,6 +245,13 @@ fn judge_field(name: &str, predicate: &ValuePredicate, facts: &dyn BlockFacts) -
             if met { Verdict::Maybe } else { Verdict::None }
         } else {
             judged
+        };
+        let judged = match judged {
+            Verdict::Maybe => facts.templates(name, leaf, predicate)?.map_or(judged, |verdicts| {
+                let first = verdicts.first().copied().unwrap_or(judged);
+                if verdicts.iter().all(|v| *v == first) { first } else { judged }
+            }),
+            sure => sure,
         };
         add(judged);
     }

@@ -24,6 +24,7 @@ mod phrase;
 mod predicate;
 mod set;
 mod stream;
+mod template;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
 pub(crate) use needs::Needs;
 pub(crate) use predicate::ValuePredicate;
 pub(crate) use stream::matches_label;
+pub(crate) use template::{TemplateRows, template_verdicts};
 pub(crate) use time::TimeContext;
 
 use crate::query::ast::{DayRange, FieldOp, StreamSelector, WeekRange};

@@ -66,8 +66,9 @@ impl Phrase {
     }
 }
 
+/// Whether a needle of `len` bytes at `start` has no word that goes on where it must not.
 #[inline]
-fn is_bounded(text: &[u8], start: usize, len: usize, left: bool, right: bool) -> bool {
+pub(super) fn is_bounded(text: &[u8], start: usize, len: usize, left: bool, right: bool) -> bool {
     (!left || !ends_with_word_char(text.get(..start).unwrap_or(&[])))
         && (!right || !starts_with_word_char(text.get(start + len..).unwrap_or(&[])))
 }
@@ -107,6 +108,11 @@ impl FoldedPhrase {
     /// The needle in lower case.
     pub(crate) fn needle(&self) -> &[u8] {
         self.phrase.needle()
+    }
+
+    /// The phrase in lower case.
+    pub(super) fn phrase(&self) -> &Phrase {
+        &self.phrase
     }
 
     /// Whether `text` holds the phrase.

@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::codec::{PageHead, STRIP_ROWS, Strip};
+use crate::codec::template::TemplateTable;
+use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Result;
 use crate::part::{
     BlockColumn, BlockReader, ColumnPage, PageRef, ReadContext, RunConstants, SparseColumn,
@@ -13,7 +14,9 @@ use crate::part::{
 use crate::query::ast::{MESSAGE_FIELD, STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
 use crate::query::column::Column;
 use crate::query::fields::FieldSet;
-use crate::query::filter::{ColumnRef, ColumnSource};
+use crate::query::filter::{
+    ColumnRef, ColumnSource, TemplateRows, ValuePredicate, Verdict, template_verdicts,
+};
 use crate::record::TextVec;
 
 /// A block and what has been found out about its columns.
@@ -24,6 +27,14 @@ pub(crate) struct BlockScan<'a> {
     stream_texts: OnceCell<Arc<TextVec>>,
     stream_ids: OnceCell<Arc<TextVec>>,
     output: OnceCell<Vec<Arc<str>>>,
+    verdicts: RefCell<Vec<LeafVerdicts>>,
+}
+
+/// What the predicate of a leaf says of the templates of a page.
+struct LeafVerdicts {
+    leaf: usize,
+    table: Arc<TemplateTable>,
+    verdicts: Arc<Vec<Verdict>>,
 }
 
 /// A column of a block with the parts of it that strips share.
@@ -47,6 +58,7 @@ impl<'a> BlockScan<'a> {
             stream_texts: OnceCell::new(),
             stream_ids: OnceCell::new(),
             output: OnceCell::new(),
+            verdicts: RefCell::default(),
         }
     }
 
@@ -73,6 +85,23 @@ impl<'a> BlockScan<'a> {
     /// The head of a page of a column, read once.
     pub(crate) fn head(&self, column: &ScanColumn, page: &PageRef) -> Result<Arc<PageHead>> {
         get_or_try(&column.head, || self.reader.head(page)).cloned()
+    }
+
+    /// What the predicate of a leaf says of the templates of a page, found out once.
+    pub(crate) fn verdicts(
+        &self,
+        leaf: usize,
+        predicate: &ValuePredicate,
+        table: &Arc<TemplateTable>,
+    ) -> Arc<Vec<Verdict>> {
+        let is_known = |v: &&LeafVerdicts| v.leaf == leaf && Arc::ptr_eq(&v.table, table);
+        if let Some(known) = self.verdicts.borrow().iter().find(is_known) {
+            return known.verdicts.clone();
+        }
+        let verdicts = Arc::new(template_verdicts(predicate, table));
+        let table = table.clone();
+        self.verdicts.borrow_mut().push(LeafVerdicts { leaf, table, verdicts: verdicts.clone() });
+        verdicts
     }
 
     fn sparse<'c>(&self, column: &'c ScanColumn) -> Result<Option<&'c SparseColumn>> {
@@ -192,6 +221,9 @@ impl ScanColumn {
     }
 }
 
+/// A strip of templates, and the rows whose value is a constant instead.
+type TemplateStripRows = (Arc<Strip>, Vec<(Range<usize>, Vec<u8>)>);
+
 /// One strip of a block as a source of columns.
 pub(crate) struct StripSource<'b, 'a> {
     block: &'b BlockScan<'a>,
@@ -259,6 +291,64 @@ impl<'b, 'a> StripSource<'b, 'a> {
             codes.resize(codes.len() + rows.len(), code_of(*run));
         }
         Ok(codes)
+    }
+
+    /// The strip of a field that is stored as templates, and the rows whose value is a constant
+    /// of their stream instead.
+    fn template_strip(&self, name: &str) -> Result<Option<TemplateStripRows>> {
+        if [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&name) {
+            return Ok(None);
+        }
+        let column = self.block.column(name)?;
+        let page = match &column.column.page {
+            ColumnPage::Page(page) if page.encoding == Encoding::Templates => page,
+            _ => return Ok(None),
+        };
+        let mut constants = Vec::new();
+        match &column.column.constants {
+            RunConstants::None => {}
+            RunConstants::Every(_) => return Ok(None),
+            of_runs @ RunConstants::PerRun { .. } => {
+                let mut covered = 0;
+                for (run, rows) in self.runs()? {
+                    let value = of_runs.get(*run);
+                    if !value.is_empty() {
+                        covered += rows.len();
+                        constants.push((rows.clone(), value.to_vec()));
+                    }
+                }
+                if covered == self.rows {
+                    return Ok(None);
+                }
+            }
+        }
+        let head = self.block.head(&column, page)?;
+        let strip = self.block.reader.strip(page, &head, self.strip)?;
+        Ok(Some((strip, constants)))
+    }
+
+    /// The values of the given rows of a field, which ascend.
+    pub(crate) fn gather(&self, name: &str, rows: &[u32]) -> Result<Column> {
+        let known = self.cache.borrow().iter().any(|(n, _)| &**n == name);
+        if !known
+            && let Some((strip, constants)) = self.template_strip(name)?
+            && let Strip::Templates(strip) = &*strip
+        {
+            let mut out = TextVec::with_capacity(rows.len(), 0);
+            let mut constants = constants.iter().peekable();
+            for row in rows.iter().map(|row| *row as usize) {
+                while constants.next_if(|(range, _)| range.end <= row).is_some() {}
+                match constants.peek().filter(|(range, _)| range.start <= row) {
+                    Some((_, value)) => out.push(value),
+                    None => {
+                        strip.render(row, out.open());
+                        out.close();
+                    }
+                }
+            }
+            return Ok(Column::text(out));
+        }
+        Ok(self.shared(name)?.gather(rows))
     }
 
     fn stored(&self, column: &ScanColumn) -> Result<Column> {
@@ -352,6 +442,20 @@ impl ColumnSource for StripSource<'_, '_> {
         self.shared(name).map(ColumnRef::Shared)
     }
 
+    fn templates(
+        &self,
+        name: &str,
+        leaf: usize,
+        predicate: &ValuePredicate,
+    ) -> Result<Option<TemplateRows>> {
+        let Some((strip, constants)) = self.template_strip(name)? else { return Ok(None) };
+        let verdicts = match &*strip {
+            Strip::Templates(rows) => self.block.verdicts(leaf, predicate, rows.table()),
+            _ => return Ok(None),
+        };
+        Ok(Some(TemplateRows { strip, verdicts, constants }))
+    }
+
     fn names_with_prefix(&self, prefix: &str) -> Result<Vec<Arc<str>>> {
         self.block.names_with_prefix(prefix)
     }
@@ -383,6 +487,7 @@ fn column_of(strip: Strip) -> Column {
             Column::Ints { values, absent, exceptions }
         }
         Strip::Times(times) => Column::Times(Arc::new(times)),
+        strip @ Strip::Templates(_) => Column::text(strip.to_text()),
     }
 }
 

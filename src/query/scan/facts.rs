@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::index::tokenizer::{Bounds, needle_words};
 use crate::part::{ColumnHeader, ColumnPage, RunConstants};
 use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
-use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts};
+use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts, ValuePredicate, Verdict};
 
 /// How much may be read to judge a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,5 +132,25 @@ impl BlockFacts for Facts<'_, '_> {
             return Ok(true);
         }
         self.block.reader().may_hold_all(header, &words)
+    }
+
+    fn templates(
+        &self,
+        name: &str,
+        leaf: usize,
+        predicate: &ValuePredicate,
+    ) -> Result<Option<Arc<Vec<Verdict>>>> {
+        if self.depth.get() != Depth::Filters {
+            return Ok(None);
+        }
+        let column = self.block.column(name)?;
+        match &column.column.page {
+            ColumnPage::Page(page) if page.encoding == Encoding::Templates => {
+                let head = self.block.head(&column, page)?;
+                let table = head.templates();
+                Ok(table.map(|table| self.block.verdicts(leaf, predicate, table)))
+            }
+            _ => Ok(None),
+        }
     }
 }

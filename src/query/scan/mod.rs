@@ -19,6 +19,8 @@ mod names;
 mod scanner;
 mod streams;
 #[cfg(test)]
+mod template_tests;
+#[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -295,14 +295,13 @@ impl<'s, 'a> StripScan<'s, 'a> {
         };
         let mut batch = Batch::new(picked.as_ref().map_or(selection.len(), Vec::len));
         for name in self.block.output_names(&output.fields)? {
-            let column = self.source.shared(name)?;
-            if matches!(&*column, Column::Const(value) if value.is_empty()) {
+            let mut column = match &picked {
+                None => Column::clone(&*self.source.shared(name)?),
+                Some(rows) => self.source.gather(name, rows)?,
+            };
+            if matches!(&column, Column::Const(value) if value.is_empty()) {
                 continue;
             }
-            let mut column = match &picked {
-                None => Column::clone(&column),
-                Some(rows) => column.gather(rows),
-            };
             if let (TIME_FIELD, Column::Times(times)) = (&**name, &column)
                 && output.time_shift != 0
             {

@@ -18,9 +18,9 @@ use crate::query::filter::testing::field;
 use crate::query::testing::{TestParts, TestRow, test_context};
 
 /// A row of an answer: its order and its fields.
-type Out = (u64, BTreeMap<String, String>);
+pub(super) type Out = (u64, BTreeMap<String, String>);
 
-fn scan(
+pub(super) fn scan(
     parts: &TestParts,
     filter: &Filter,
     prune: bool,

@@ -1,0 +1,110 @@
+//! Pages of templates for tests, here and above.
+
+use proptest::prelude::*;
+
+use super::TemplateEncoder;
+use crate::codec::Strip;
+use crate::codec::compress::Compressor;
+use crate::codec::page::{Decoder, Encoding, PageHead, StripsBuilder};
+use crate::record::TextVec;
+
+/// Head and strips of a page of `values`, whether or not templates suit them.
+pub(crate) fn encode(values: &TextVec) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (mut strips, mut params) = (StripsBuilder::default(), Vec::new());
+    let mut zstd = Compressor::new(1);
+    TemplateEncoder::default()
+        .encode(values, &mut zstd, &mut Compressor::new(3), &mut strips, &mut params)
+        .then(|| strips.finish(&params))
+}
+
+/// The decoded strips of a page of `values`, unless nearly all have templates of their own.
+pub(crate) fn strips(values: &TextVec) -> Option<Vec<Strip>> {
+    let (head, strips) = encode(values)?;
+    let mut decoder = Decoder::new();
+    let head = PageHead::parse(Encoding::Templates, &head, values.len(), &mut decoder).unwrap();
+    let start = head.strip_range(0).start;
+    let at = |at: u64| usize::try_from(at - start).unwrap();
+    let strip = |i: usize| {
+        let range = head.strip_range(i);
+        let bytes = strips.get(at(range.start)..at(range.end)).unwrap();
+        head.decode_strip(i, bytes, &mut decoder).unwrap()
+    };
+    Some((0..head.strip_count()).map(strip).collect())
+}
+
+/// A value of a slot, or what looks like one.
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (0u64..3000).prop_map(|n| n.to_string()),
+        any::<u64>().prop_map(|n| n.to_string()),
+        (0u32..100).prop_map(|n| format!("{n:02}")),
+        any::<u32>().prop_map(|n| format!("{n:08x}")),
+        any::<u32>().prop_map(|n| format!("0x{n:X}")),
+        any::<u128>().prop_map(|n| format!("{n:032x}")),
+        (0u8..5).prop_map(|n| format!("v{n}ms")),
+        prop::sample::select(vec![
+            "",
+            "0",
+            "00",
+            "a",
+            "1a",
+            "beef",
+            "\0",
+            "\0\0",
+            "7\0",
+            "\u{e4}1",
+            "-1",
+            "_1_",
+            "x",
+            "18446744073709551616",
+            "9999999999999999999",
+            "00000000000000000000",
+            "mhxgb",
+        ])
+        .prop_map(str::to_string),
+    ]
+}
+
+/// Lines of a few templates, with values in them.
+pub(crate) fn lines() -> impl Strategy<Value = Vec<String>> {
+    let templates = prop::collection::vec(
+        prop::sample::select(vec![
+            "",
+            "{}",
+            "{}{}",
+            "took {} ms",
+            "a {} b {} c {}",
+            "[{}] {}:{}:{} x{}y",
+            "{}-{}-{}",
+            "done",
+            "conn {} from {} port {} id={} id={}",
+            "\u{e4}{}\u{1f980} {}",
+            "{} {} {}",
+        ]),
+        1..5,
+    );
+    (
+        templates,
+        prop::collection::vec((any::<u8>(), prop::collection::vec(value(), 5)), 0..200),
+        any::<bool>(),
+    )
+        .prop_map(|(templates, rows, repeat)| {
+            let times = if repeat { 15 } else { 1 };
+            let lines = rows.iter().map(|(pick, values)| {
+                let mut values = values.iter();
+                let template = templates[*pick as usize % templates.len()];
+                let pieces: Vec<&str> = template.split("{}").collect();
+                let mut line = pieces[0].to_string();
+                for piece in &pieces[1..] {
+                    line.push_str(values.next().map_or("", String::as_str));
+                    line.push_str(piece);
+                }
+                line
+            });
+            std::iter::repeat_n(lines, times).flatten().collect()
+        })
+}
+
+pub(crate) fn text(values: &[impl AsRef<[u8]>]) -> TextVec {
+    values.iter().map(AsRef::as_ref).collect()
+}

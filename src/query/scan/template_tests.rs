@@ -1,0 +1,97 @@
+//! The scan over template pages against a look at every row.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use proptest::prelude::*;
+
+use super::tests::scan;
+use crate::codec::template::testing::lines;
+use crate::part::Profile;
+use crate::query::ast::{Filter, Predicate};
+use crate::query::counters::ScanCounters;
+use crate::query::fields::FieldSet;
+use crate::query::filter::testing::field;
+use crate::query::naive;
+use crate::query::testing::{TestParts, TestRow};
+
+fn row(stream: &str, time: usize, message: String) -> TestRow {
+    TestRow {
+        time: i64::try_from(time).unwrap() * 1_000_000,
+        labels: vec![("a", stream.to_owned())],
+        fields: vec![("b", message)],
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn rows_of_templates_and_of_constants_in_one_block(
+        lines in lines(),
+        pick in any::<prop::sample::Index>(),
+        (from, len) in (0usize..40, 1usize..14),
+        kind in 0usize..6,
+        prune: bool,
+    ) {
+        prop_assume!(!lines.is_empty());
+        // Streams whose messages are all the same stand between those of the lines.
+        let mut rows = Vec::new();
+        for (i, line) in lines.iter().cycle().take(lines.len().max(300)).enumerate() {
+            rows.push(row(if i % 2 == 0 { "1" } else { "3" }, i, line.clone()));
+            if i % 3 == 0 {
+                rows.push(row(if i % 2 == 0 { "2" } else { "4" }, i, lines[i % 2 % lines.len()].clone()));
+            }
+        }
+        let needle: String = pick.get(&lines).chars().skip(from).take(len).collect();
+        let needle = if needle.is_empty() { "a".to_owned() } else { needle };
+        let filter = field("b", match kind {
+            0 => Predicate::Phrase(needle),
+            1 => Predicate::Prefix(needle),
+            2 => Predicate::Substring(needle),
+            3 => Predicate::PhraseFold(needle),
+            4 => Predicate::Exact(needle),
+            _ => Predicate::Sequence(vec![needle.clone(), needle]),
+        });
+        let filter = if prune { filter } else { Filter::Not(Box::new(filter)) };
+        let parts = TestParts::write(&rows, &[rows.len()], 65_536, Profile::Merge);
+        let got = scan(&parts, &filter, prune, &FieldSet::of(["b"]), None, &ScanCounters::default());
+        let mut got: Vec<String> =
+            got.into_iter().map(|(_, mut row)| row.remove("b").unwrap_or_default()).collect();
+        let mut want: Vec<String> = parts
+            .rows()
+            .iter()
+            .filter(|row| naive::matches(&filter, row, 0))
+            .map(|row| row.fields.get("b").cloned().unwrap_or_default())
+            .collect();
+        got.sort();
+        want.sort();
+        prop_assert_eq!(got, want);
+    }
+}
+
+#[test]
+fn what_no_template_holds_reads_no_strip() {
+    let message = |i: usize| match i % 3 {
+        0 => format!("request {i} from 10.0.{}.{} took {}ms", i % 200, i % 90, i * 7 % 990),
+        1 => format!("request queued behind {}, retry in {}ms", i % 17, i % 1000),
+        _ => format!("slow request: {} statements in {} rounds", i * 31 % 4_000, i % 40),
+    };
+    let rows: Vec<TestRow> = (0..6_000usize).map(|i| row("x", i, message(i))).collect();
+    let parts = TestParts::write(&rows, &[rows.len()], 65_536, Profile::Merge);
+    let count = |predicate: Predicate| {
+        let counters = ScanCounters::default();
+        let filter = field("b", predicate);
+        let rows = scan(&parts, &filter, true, &FieldSet::of(["b"]), None, &counters).len();
+        (rows, counters.reads.strips.load(Relaxed))
+    };
+    for absent in ["absent", "reques", "requests", "from 11"] {
+        assert_eq!(count(Predicate::Phrase(absent.to_owned())), (0, 0), "{absent}");
+    }
+    for absent in ["qzxjv", "uest  ", "ms took", "from x"] {
+        assert_eq!(count(Predicate::Substring(absent.to_owned())), (0, 0), "{absent}");
+    }
+    assert_eq!(count(Predicate::PhraseFold("REQUESTS".to_owned())), (0, 0));
+    // What all templates hold needs strips for its rows only.
+    let (rows, strips) = count(Predicate::Phrase("request".to_owned()));
+    assert_eq!((rows, strips > 0), (6_000, true));
+    assert_eq!(count(Predicate::Phrase("5001".to_owned())).0, 1);
+}
