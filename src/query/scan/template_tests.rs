@@ -38,7 +38,8 @@ proptest! {
         for (i, line) in lines.iter().cycle().take(lines.len().max(300)).enumerate() {
             rows.push(row(if i % 2 == 0 { "1" } else { "3" }, i, line.clone()));
             if i % 3 == 0 {
-                rows.push(row(if i % 2 == 0 { "2" } else { "4" }, i, lines[i % 2 % lines.len()].clone()));
+                let stream = if i % 2 == 0 { "2" } else { "4" };
+                rows.push(row(stream, i, lines[i % 2 % lines.len()].clone()));
             }
         }
         let needle: String = pick.get(&lines).chars().skip(from).take(len).collect();
