@@ -54,7 +54,8 @@ proptest! {
         });
         let filter = if prune { filter } else { Filter::Not(Box::new(filter)) };
         let parts = TestParts::write(&rows, &[rows.len()], 65_536, Profile::Merge);
-        let got = scan(&parts, &filter, prune, &FieldSet::of(["b"]), None, &ScanCounters::default());
+        let (fields, counters) = (FieldSet::of(["b"]), ScanCounters::default());
+        let got = scan(&parts, &filter, prune, &fields, None, &counters);
         let mut got: Vec<String> =
             got.into_iter().map(|(_, mut row)| row.remove("b").unwrap_or_default()).collect();
         let mut want: Vec<String> = parts
