@@ -1,5 +1,6 @@
 //! Opening a store.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -203,13 +204,25 @@ fn recover_files(
     report: &mut OpenReport,
 ) -> Result<()> {
     let listing = list_files(disk, dir)?;
-    let mut facts = |place: PartRef| read_facts(disk, &part_path(dir, place.day, place.part_id));
+    let mut unreadable = HashSet::new();
+    let mut facts = |place: PartRef| {
+        let facts = read_facts(disk, &part_path(dir, place.day, place.part_id));
+        if matches!(facts, Facts::Unreadable(_)) {
+            unreadable.insert(place);
+        }
+        facts
+    };
     let unsynced = &manifest_report.unsynced_parts;
     let decided = reconcile(manifest.state(), &listing.parts, unsynced, &mut facts);
     note_recovery(&decided, report);
-    if manifest_report.fallback.is_some() {
-        record_set_aside(manifest, &decided, |_| false)?;
-    }
+    // A part has its name only when it is whole, so one that cannot be read was damaged; it may
+    // have been listed by edits that are lost.
+    let fallback = manifest_report.fallback.is_some();
+    let listed: HashSet<u64> = manifest.state().parts().map(|part| part.part_id).collect();
+    record_set_aside(manifest, &decided, |file| {
+        let stray = !listed.contains(&file.place.part_id) && unreadable.contains(&file.place);
+        !fallback && !stray
+    })?;
     // A part has its final name only after its bytes were synced, so adopting needs no sync.
     carry_out(disk, dir, manifest, &decided, &listing)
 }
