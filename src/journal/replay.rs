@@ -142,7 +142,8 @@ pub(crate) fn replay(
                 continue;
             }
         }
-        let mut scan = SegmentScan { segment: *segment, path, bytes: &bytes, out: &mut out };
+        let mut scan =
+            SegmentScan { segment: *segment, path, bytes: &bytes, bad_header, out: &mut out };
         let mut sealed = scan.run(next, apply)?;
         sealed.damaged |= bad_header;
         out.segments.push(sealed);
@@ -209,6 +210,9 @@ struct SegmentScan<'a> {
     segment: u64,
     path: &'a Path,
     bytes: &'a [u8],
+    /// Whether the header, durable before any record was, is damaged: no crash did that, so no bad
+    /// bytes here are put down to one.
+    bad_header: bool,
     out: &'a mut Replayed,
 }
 
@@ -248,10 +252,10 @@ impl SegmentScan<'_> {
         // A tail that a crash cut short is not valid for a segment that continues here.
         let valid_end = bad.last().filter(|b| b.to == end).map_or(at, |b| b.from);
         for Bad { from, to, after, before } in bad {
-            let promised = from < synced as usize || self.out.closed;
+            let promised = from < synced as usize || self.out.closed || self.bad_header;
             // A write that was under way when the machine stopped is the last of its segment, and
             // nothing known to be durable comes behind it.
-            let torn = to == end && known.is_none() && !self.out.closed && from >= synced as usize;
+            let torn = to == end && known.is_none() && !promised;
             if torn {
                 self.out.torn_bytes += (to - from) as u64;
                 continue;

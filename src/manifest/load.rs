@@ -149,8 +149,7 @@ fn load_once(disk: &dyn Disk, dir: &Path) -> Result<Loaded> {
 /// The error when nothing is left to open the store with.
 fn hopeless(mut damage: Corruption, also: &str) -> Error {
     damage.what = format!(
-        "{}, {also}; restore a manifest from a backup of the store (the part files were not \
-         touched)",
+        "{}, {also}; repair rebuilds a manifest from the part files, which were not touched",
         damage.what
     );
     Error::Corrupted(damage)

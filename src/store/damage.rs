@@ -159,9 +159,14 @@ impl Core {
     /// Part files that the manifest does not list and that are not provably needless, for a
     /// reader while no writer is at work: a writer died before it listed them, or the manifest
     /// has lost its end. The next opening for writing uses what can be used of them.
-    pub(crate) fn unlisted(&self) -> Result<Vec<Corruption>> {
+    ///
+    /// Costs a listing of each day's directory; nothing is looked for if there are more than
+    /// `days_max`.
+    pub(crate) fn unlisted(&self, days_max: usize) -> Result<Vec<Corruption>> {
         let Role::Reader(follower) = &self.role else { return Ok(Vec::new()) };
-        if self.disk.is_locked(&self.root.join(LOCK_FILE))? {
+        let is_locked = || self.disk.is_locked(&self.root.join(LOCK_FILE));
+        let days = self.disk.list(&self.root)?.iter().filter(|entry| entry.is_dir).count();
+        if days > days_max || is_locked()? {
             return Ok(Vec::new());
         }
         let listing = list_files(self.disk.as_ref(), &self.root)?;
@@ -191,7 +196,9 @@ impl Core {
             offset: 0,
             what: what.to_owned(),
         });
-        Ok(damage.collect())
+        let damage = damage.collect();
+        // A writer that came meanwhile may have written them.
+        Ok(if is_locked()? { Vec::new() } else { damage })
     }
 
     /// What is known of damage: lost parts and files, and marks of damaged ones that stay in use.

@@ -87,6 +87,10 @@ pub(crate) fn open_locked(options: Options, dir: &Path, lock: Box<dyn LockGuard>
     Ok(new_core(options, dir, store_id, files, report, state, role))
 }
 
+/// A reader looks for part files that no manifest lists in at most so many days: it should not cost
+/// more than the queries that follow.
+const UNLISTED_DAYS_MAX: usize = 256;
+
 /// Opens a store for reading. Writes nothing.
 pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
     let disk = Arc::clone(&options.disk);
@@ -114,6 +118,14 @@ pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
         // While a writer is at work, what the end of the journal lacks may be on its way.
         let alone = !core.disk.is_locked(&dir.join(LOCK_FILE))?;
         core.report = follower.lock().report(alone);
+    }
+    let strays = core.unlisted(UNLISTED_DAYS_MAX)?.len();
+    if strays > 0 {
+        core.report.notes.push(format!(
+            "{strays} part files are listed by no manifest and not in use: a writer died before it \
+             listed them, or the end of the manifest is lost; verify names them, and the next \
+             opening for writing uses what it can"
+        ));
     }
     Ok(core)
 }

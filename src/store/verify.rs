@@ -76,7 +76,7 @@ impl Core {
         let mut report = VerifyReport { damage: self.report.damage.clone(), ..Default::default() };
         let lost = self.known_damage(&snapshot).into_iter().filter(|damage| damage.lost);
         report.damage.extend(lost.map(|damage| damage.place));
-        report.damage.extend(self.unlisted()?);
+        report.damage.extend(self.unlisted(usize::MAX)?);
         let mut at = VerifyProgress {
             parts_total: snapshot.parts().len() as u64,
             bytes_total: snapshot.parts().iter().map(|p| p.info().length).sum(),

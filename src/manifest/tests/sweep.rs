@@ -120,7 +120,11 @@ fn damaged_newest_falls_back_reports_and_remembers() {
         match open(&disk) {
             Err(Error::Corrupted(c)) => {
                 assert_eq!(c.path, manifest_path(root(), 3));
-                assert!(c.what.contains("MANIFEST-1") && c.what.contains("backup"), "{}", c.what);
+                assert!(
+                    c.what.contains("MANIFEST-1") && c.what.contains("repair rebuilds"),
+                    "{}",
+                    c.what
+                );
             }
             other => panic!("{other:?}"),
         }

@@ -179,9 +179,39 @@ fn parts_that_no_manifest_lists_are_noticed() {
     let reader = options(&disk, Durability::Process).open_read_only(root()).unwrap();
     let verified = reader.verify(&mut |_| true).unwrap();
     assert_eq!(verified.damage.len(), 3, "{verified}");
+    let told = reader.open_report().to_string();
+    assert!(told.contains("3 part files are listed by no manifest"), "{told}");
     let store = options(&disk, Durability::Process).open(root()).unwrap();
     assert!(!store.open_report().is_clean());
     assert_eq!(numbers(&store), (0..60).collect::<Vec<_>>());
     assert!(reader.verify(&mut |_| true).unwrap().is_clean());
     assert_eq!(numbers(&reader), (0..60).collect::<Vec<_>>());
+}
+
+/// A segment is unreadable from its header to its end, which no crash can do: what was in it is
+/// lost until somebody accepts that.
+#[test]
+fn a_segment_without_one_good_byte_is_a_loss() {
+    let disk = Arc::new(SimDisk::new());
+    let store = options(&disk, Durability::Process).open(root()).unwrap();
+    ingest(&store).append_batch(batch(0..30)).unwrap();
+    let disk = Arc::new(disk.kill());
+    drop(store);
+    let segment = disk.files().into_iter().find(|f| f.to_str().unwrap().contains("JOURNAL"));
+    let segment = segment.unwrap();
+    let len = disk.read_file(&segment).unwrap().len();
+    disk.write_file(&segment, &vec![0x5a; len]);
+    let reader = options(&disk, Durability::Process).open_read_only(root()).unwrap();
+    assert!(strictly(&reader, "*").is_err());
+    let store = options(&disk, Durability::Process).open(root()).unwrap();
+    assert!(strictly(&store, "*").is_err());
+    store.close().unwrap();
+    let store = options(&disk, Durability::Process).open(root()).unwrap();
+    assert!(strictly(&store, "*").is_err(), "it is not forgotten");
+    store.close().unwrap();
+    let repair = |accept| options(&disk, Durability::Process).repair(root(), accept).unwrap();
+    let report = repair(false);
+    assert!(!report.is_complete(), "{report}");
+    let report = repair(true);
+    assert!(report.is_complete(), "{report}");
 }

@@ -114,7 +114,8 @@ impl Sweep {
                 let lacks = |n: &&u64| !answer.contains_key(n);
                 let mut lacking = want.keys().filter(lacks).peekable();
                 let tail = lacking.peek().is_none_or(|n| **n >= allowed.tail_from);
-                let unlisted = reader && allowed.unlisted && !verified.is_clean();
+                let noted = !store.open_report().is_clean() && !verified.is_clean();
+                let unlisted = reader && allowed.unlisted && noted;
                 (tail && (allowed.silent || told)) || unlisted
             };
             let right = |answer: &Answer| answer.iter().all(|(n, row)| want.get(n) == Some(row));
