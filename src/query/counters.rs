@@ -1,7 +1,10 @@
 //! How much of the store a query looked at, level by level.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use super::damage::DamageLog;
 use crate::part::ReadStats;
@@ -9,6 +12,8 @@ use crate::part::ReadStats;
 /// Counted while a query runs; shared by its workers.
 #[derive(Debug, Default)]
 pub(crate) struct ScanCounters {
+    /// The UTC days of opened parts.
+    pub(crate) days_read: Mutex<BTreeSet<i32>>,
     /// Parts that the query sees.
     pub(crate) parts: AtomicU64,
     /// Parts that were opened.
@@ -39,6 +44,10 @@ pub(crate) struct ScanCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueryStats {
+    /// UTC days that have rows.
+    pub days_total: u64,
+    /// Days of which a part was opened.
+    pub days_read: u64,
     /// Parts that the query sees: files, memory and the buffer.
     pub parts_total: u64,
     /// Parts of which more than their entry in the manifest was needed.
@@ -84,11 +93,13 @@ impl ScanCounters {
         ScanCounters { damage: DamageLog::new(skip_damaged), ..ScanCounters::default() }
     }
 
-    /// The counts so far; the numbers of all blocks and strips are left at 0.
+    /// The counts so far; the numbers of all days, blocks and strips are left at 0.
     pub(crate) fn snapshot(&self) -> QueryStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (damaged_places, rows_missing) = self.damage.counts();
         QueryStats {
+            days_total: 0,
+            days_read: self.days_read.lock().len() as u64,
             parts_total: get(&self.parts),
             parts_read: get(&self.parts_read),
             index_blocks_total: get(&self.index_blocks),
@@ -112,6 +123,7 @@ impl ScanCounters {
 
 impl fmt::Display for QueryStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "days          {} of {}", self.days_read, self.days_total)?;
         writeln!(f, "parts         {} of {}", self.parts_read, self.parts_total)?;
         writeln!(f, "index blocks  {} of {}", self.index_blocks_read, self.index_blocks_total)?;
         writeln!(f, "blocks        {} of {}", self.blocks_read, self.blocks_total)?;

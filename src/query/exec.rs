@@ -3,7 +3,7 @@
 //! The parallel phase is the scan with the pipes that work row by row, up to and including the
 //! first pipe that collects rows, which has a state per worker. What follows is serial.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -88,12 +88,15 @@ impl Execution {
         let mut stats = self.counters.snapshot();
         let unread = ReadStats::default();
         let cx = self.parts.read_context(&unread);
+        let mut days = BTreeSet::new();
         for i in 0..self.parts.len() {
+            days.extend(self.parts.bounds(i).map(|bounds| bounds.day()));
             // A part that cannot be opened has no blocks to speak of.
             let Ok(reader) = self.parts.reader(i) else { continue };
             stats.blocks_total += u64::from(reader.footer().blocks);
             stats.strips_total += count_strips(&reader, &cx).unwrap_or(0);
         }
+        stats.days_total = days.len() as u64;
         stats
     }
 

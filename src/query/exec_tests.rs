@@ -209,6 +209,7 @@ fn the_newest_rows_are_found_at_the_end() {
         assert_eq!(times[4], "1970-01-01T00:00:00.019999Z");
         let stats = rows.stats();
         assert_eq!(stats.parts_read, 1, "{stats:?}");
+        assert_eq!((stats.days_read, stats.days_total), (1, 1), "{stats:?}");
         assert!(stats.rows_read < 10_000, "{stats:?}");
     }
 }

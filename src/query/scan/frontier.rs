@@ -195,6 +195,7 @@ impl<'q> Frontier<'q> {
         let Some(bounds) = self.parts.bounds(i) else { return Ok(()) };
         let reader = self.parts.reader(i)?;
         self.counters.parts_read.fetch_add(1, Relaxed);
+        self.counters.days_read.lock().insert(bounds.day());
         let streams = match self.filter.selectors.as_slice() {
             [] => None,
             selectors => Some(StreamSet::select(&reader, cx, selectors)?),

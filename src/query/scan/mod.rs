@@ -39,6 +39,7 @@ use super::damage::Unit;
 use crate::error::{Corruption, Result};
 use crate::part::{PartCache, PartReader, ReadContext, ReadStats};
 use crate::query::context::TimeRange;
+use crate::record::Timestamp;
 
 /// What is known of a part without opening it.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +52,13 @@ pub(crate) struct PartBounds {
     pub(crate) max_time: i64,
     /// What the order of the part's first row counts from.
     pub(crate) cut_lo: u64,
+}
+
+impl PartBounds {
+    /// The UTC day of all rows.
+    pub(crate) fn day(&self) -> i32 {
+        Timestamp::from_nanos(self.min_time).day()
+    }
 }
 
 /// The parts that a query sees: those of files, of memory and of the buffer.

@@ -41,6 +41,7 @@ fn opening_reads_no_part() {
         let mut rows = store.query("_time:1970-01-05 | stats count() as n").unwrap();
         assert_eq!(rows.next().unwrap().unwrap().get("n"), "4");
         assert_eq!(rows.stats().parts_read, 4);
+        assert_eq!((rows.stats().days_read, rows.stats().days_total), (1, 300));
     }
 }
 
