@@ -432,7 +432,6 @@ impl PageHead {
     }
 
     /// The templates of a page that has some.
-    #[allow(dead_code, reason = "searches ask for it")]
     pub(crate) fn templates(&self) -> Option<&Arc<TemplateTable>> {
         match &self.params {
             Params::Templates(table) => Some(table),

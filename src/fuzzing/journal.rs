@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::input::{Input, put_bytes};
 use super::life::{options, root, write_some_rows};
-use super::rows::{batch, is_typed, rows};
+use super::rows::{is_typed, rows};
 use crate::Store;
 use crate::io::SimDisk;
 use crate::journal::{
@@ -13,6 +13,7 @@ use crate::journal::{
     segment_path,
 };
 use crate::options::QueryOptions;
+use crate::part::plain::batch;
 use crate::record::RowBatch;
 
 /// A store that was closed, the number of its next segment, and a sequence that is free.

@@ -71,7 +71,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         for (count, level) in [(60, 1), (60, 0), (2_100, 3)] {
             let rows = rows(kind, count);
             for name in names {
-                let value = |row: &'_ super::rows::Plain| row.fields.get(*name).cloned();
+                let value = |row: &'_ crate::part::plain::Plain| row.fields.get(*name).cloned();
                 let mut values = TextVec::new();
                 rows.iter().for_each(|row| values.push(&value(row).unwrap_or_default()));
                 out.push(seed(&values, level));

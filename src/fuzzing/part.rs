@@ -3,8 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use super::input::{Input, put_bytes};
-use super::rows::{DAY, Parts, Plain, is_typed, open, part_bytes, read_rows, rows};
+use super::rows::{DAY, Parts, is_typed, open, part_bytes, read_rows, rows};
 use crate::merge::Hooks;
+use crate::part::plain::Plain;
 use crate::part::{
     PartReader, Profile, ReadContext, ReadStats, Unit, WriterOptions, inspect_part, remake,
     verify_part,

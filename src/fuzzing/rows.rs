@@ -3,25 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::part::plain::{Plain, batch};
 use crate::part::{
     PartReader, PartSource, Profile, ReadContext, ReadStats, WriterOptions, write_part,
 };
 use crate::query::{PartBounds, PartSet};
-use crate::record::{RowBatch, RowBatchBuilder, StreamKey, Timestamp};
 use crate::{Error, Result};
 
 /// The day of all rows.
 pub(super) const DAY: i64 = 20_000;
 /// Nanoseconds of a day.
 pub(super) const DAY_NS: i64 = 86_400_000_000_000;
-
-/// A row as plain data: labels, time, fields.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plain {
-    pub(super) labels: Vec<(String, Vec<u8>)>,
-    pub(super) time: i64,
-    pub(super) fields: BTreeMap<String, Vec<u8>>,
-}
 
 /// Rows of a kind of log: few streams, each column of another kind of values.
 pub(super) fn rows(kind: u8, count: u32) -> Vec<Plain> {
@@ -69,26 +61,6 @@ pub(super) fn rows(kind: u8, count: u32) -> Vec<Plain> {
         Plain { labels, time: DAY * DAY_NS + i64::from(i / 3) * 1_000_000, fields }
     };
     (0..count).map(row).collect()
-}
-
-/// Rows as ingestion gives them.
-pub(super) fn batch(rows: &[Plain]) -> RowBatch {
-    let mut b = RowBatchBuilder::new();
-    let mut streams: Vec<(&Plain, u32)> = Vec::new();
-    for row in rows {
-        let known = streams.iter().find(|(other, _)| other.labels == row.labels).map(|s| s.1);
-        let stream = known.unwrap_or_else(|| {
-            let id = b.add_stream(Arc::new(StreamKey::new(row.labels.clone())));
-            streams.push((row, id));
-            id
-        });
-        for (name, value) in &row.fields {
-            let name = b.name_id(name);
-            b.push_field(name, value);
-        }
-        b.finish_row(Timestamp::from_nanos(row.time), stream);
-    }
-    b.finish()
 }
 
 /// A valid part.

@@ -10,6 +10,7 @@ pub(crate) const PROBES: usize = 4;
 pub(crate) const WIDTH_LOG_MIN: u8 = 6;
 /// The widest filter has `1 << WIDTH_LOG_MAX` bits.
 pub(crate) const WIDTH_LOG_MAX: u8 = 24;
+
 /// The bits of `hash` in a filter of `1 << width_log` bits.
 #[inline]
 pub(super) fn probes(hash: u64, width_log: u8) -> impl Iterator<Item = usize> {

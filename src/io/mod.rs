@@ -35,7 +35,7 @@ pub(crate) use descriptors::DescriptorCache;
 #[cfg(test)]
 pub(crate) use disk::read_exact_at;
 pub use disk::{DirEntry, Disk, FileSync, FileWriter, LockGuard, MemoryFile, ReadAt};
-pub(crate) use disk::{file_name, is_not_found, read_vec_at};
+pub(crate) use disk::{file_name, is_not_found, parent_dir, read_vec_at};
 pub(crate) use publish::{Fsync, TEMP_SUFFIX, publish};
 pub use real::RealDisk;
 #[cfg(any(test, feature = "sim"))]

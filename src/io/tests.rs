@@ -3,7 +3,6 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::disk::parent_dir;
 use super::publish::temp_path;
 use super::*;
 use crate::Error;

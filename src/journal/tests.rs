@@ -225,6 +225,6 @@ fn a_damaged_segment_goes_to_quarantine() {
     assert_eq!((replayed.damage.len(), rows.len()), (1, 10));
     journal.append(15, 1, &payload(15, 1)).unwrap();
     journal.release(15, true).unwrap();
-    assert_eq!(disk.read_file("/store/quarantine/JOURNAL-0000000000000001.0").unwrap(), bytes);
+    assert_eq!(disk.read_file("/store/quarantine/JOURNAL-0000000000000001").unwrap(), bytes);
     assert!(read(&disk).0.damage.is_empty());
 }

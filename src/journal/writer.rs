@@ -1,16 +1,16 @@
 //! Appending to the journal.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::io::{Disk, FileSync, FileWriter, file_name, is_not_found};
 
+use crate::manifest::set_aside;
+
 use super::segment::{HEADER_LEN, Kind, RecordHeader, SegmentHeader, encode_record, segment_path};
 
-/// Where damaged segments go.
-const QUARANTINE: &str = "quarantine";
 /// A segment is sealed when it is longer than this.
 const SEGMENT_LEN_TARGET: u64 = 64 << 20;
 
@@ -241,7 +241,8 @@ impl Journal {
                 self.removed = false;
             }
             if first.damaged {
-                self.set_aside(&path)?;
+                // It is the only witness of the rows that were in it.
+                set_aside(self.disk.as_ref(), &self.root, &path, &file_name(&path))?;
             } else {
                 self.disk.remove_file(&path)?;
                 self.removed = true;
@@ -249,20 +250,6 @@ impl Journal {
             self.sealed.pop_front();
         }
         Ok(())
-    }
-
-    /// Moves a damaged segment to a free name in the quarantine: it is the only witness of the
-    /// rows that were in it.
-    fn set_aside(&self, path: &Path) -> Result<()> {
-        let dir = self.root.join(QUARANTINE);
-        self.disk.create_dir_all(&dir)?;
-        let taken = self.disk.list(&dir)?;
-        let name = file_name(path);
-        let free = (0u32..).map(|n| format!("{name}.{n}"));
-        let free = free.into_iter().find(|n| taken.iter().all(|e| e.name != *n));
-        self.disk.rename(path, &dir.join(free.unwrap_or(name)))?;
-        self.disk.sync_dir(&dir)?;
-        self.disk.sync_dir(&self.root)
     }
 
     fn append_record(

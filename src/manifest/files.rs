@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::names::{
-    FileKind, QUARANTINE_DIR, classify, day_dir, parse_day_dir, part_path, quarantine_path,
+    FileKind, QUARANTINE_DIR, classify, day_dir, parse_day_dir, part_path, quarantine_name,
 };
 use super::recovery::{FoundPart, PartRef, Reconciled};
 use super::writer::Manifest;
 use crate::Result;
-use crate::io::{Disk, Fsync, is_not_found};
+use crate::io::{Disk, Fsync, is_not_found, parent_dir};
 
 /// What lies below the root of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,15 +73,9 @@ pub(crate) fn carry_out(
     listing: &Listing,
 ) -> Result<()> {
     manifest.append(&decided.edit, Fsync::Now)?;
-    if !decided.quarantine.is_empty() {
-        let quarantine = root.join(QUARANTINE_DIR);
-        disk.create_dir_all(&quarantine)?;
-        for file in &decided.quarantine {
-            let PartRef { day, part_id } = file.place;
-            let to = free_place(disk, root, file.place)?;
-            disk.rename(&part_path(root, day, part_id), &to)?;
-        }
-        disk.sync_dir(&quarantine)?;
+    for file in &decided.quarantine {
+        let PartRef { day, part_id } = file.place;
+        set_aside(disk, root, &part_path(root, day, part_id), &quarantine_name(day, part_id))?;
     }
     for file in &decided.remove {
         let _ = disk.remove_file(&part_path(root, file.place.day, file.place.part_id));
@@ -89,24 +83,32 @@ pub(crate) fn carry_out(
     for temp in &listing.temps {
         let _ = disk.remove_file(temp);
     }
-    let mut days: Vec<i32> =
-        decided.quarantine.iter().chain(&decided.remove).map(|file| file.place.day).collect();
+    let mut days: Vec<i32> = decided.remove.iter().map(|file| file.place.day).collect();
     days.sort_unstable();
     days.dedup();
     days.into_iter().try_for_each(|day| disk.sync_dir(&day_dir(root, day)))
 }
 
-/// A name in quarantine that is not taken.
-fn free_place(disk: &dyn Disk, root: &Path, place: PartRef) -> Result<PathBuf> {
-    let taken = disk.list(&root.join(QUARANTINE_DIR))?;
-    let mut attempt = 0;
-    loop {
-        let path = quarantine_path(root, place.day, place.part_id, attempt);
-        if !taken.iter().any(|entry| path.ends_with(&entry.name)) {
-            return Ok(path);
-        }
+/// Moves a file that cannot be used to the quarantine, durably: to `name`, or that with a number
+/// if it is taken. Gives the new path.
+///
+/// # Errors
+/// Those of the disk; that of renaming if there is no such file.
+pub(crate) fn set_aside(disk: &dyn Disk, root: &Path, from: &Path, name: &str) -> Result<PathBuf> {
+    let quarantine = root.join(QUARANTINE_DIR);
+    disk.create_dir_all(&quarantine)?;
+    let taken = disk.list(&quarantine)?;
+    let mut free = name.to_owned();
+    let mut attempt = 0u32;
+    while taken.iter().any(|entry| entry.name == free) {
         attempt += 1;
+        free = format!("{name}.{attempt}");
     }
+    let to = quarantine.join(free);
+    disk.rename(from, &to)?;
+    disk.sync_dir(&quarantine)?;
+    disk.sync_dir(&parent_dir(from))?;
+    Ok(to)
 }
 
 #[cfg(test)]

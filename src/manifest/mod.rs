@@ -37,12 +37,12 @@ mod tests;
 mod writer;
 
 pub(crate) use edit::{Change, DamageMark, Edit, Hole, PartEntry, PartFacts, StoreId};
-pub(crate) use files::{carry_out, list_files};
+pub(crate) use files::{carry_out, list_files, set_aside};
 pub(crate) use follow::{Followed, ManifestFollower};
 pub(crate) use load::ManifestReport;
 pub(crate) use names::{
     LOCK_FILE, QUARANTINE_DIR, day_dir, day_dir_name, manifest_path, parse_part_file,
-    part_file_name, part_path, quarantine_path,
+    part_file_name, part_path, quarantine_name,
 };
 pub(crate) use recovery::{Facts, PartRef, Reconciled, Removal, reconcile};
 pub(crate) use state::ManifestState;

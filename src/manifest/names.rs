@@ -98,15 +98,9 @@ pub(crate) fn parse_part_file(name: &str) -> Option<u64> {
     (part_file_name(id) == name).then_some(id)
 }
 
-/// Where a part goes that cannot be used; `attempt` tells files of the same name apart.
-pub(crate) fn quarantine_path(root: &Path, day: i32, part_id: u64, attempt: u32) -> PathBuf {
-    let name = format!("{}-{}", day_dir_name(day), part_file_name(part_id));
-    root.join(QUARANTINE_DIR).join(numbered(name, attempt))
-}
-
-/// A name for the first attempt, the name with a number for later ones.
-pub(super) fn numbered(name: String, attempt: u32) -> String {
-    if attempt == 0 { name } else { format!("{name}.{attempt}") }
+/// The name in the quarantine of a part that cannot be used.
+pub(crate) fn quarantine_name(day: i32, part_id: u64) -> String {
+    format!("{}-{}", day_dir_name(day), part_file_name(part_id))
 }
 
 #[cfg(test)]
@@ -151,7 +145,6 @@ mod tests {
         assert_eq!(classify("LOCK"), FileKind::Other);
         let path = part_path(Path::new("/s"), 0, 1);
         assert_eq!(path, Path::new("/s/19700101/0000000000000001.part"));
-        let path = quarantine_path(Path::new("/s"), 0, 1, 2);
-        assert_eq!(path, Path::new("/s/quarantine/19700101-0000000000000001.part.2"));
+        assert_eq!(quarantine_name(0, 1), "19700101-0000000000000001.part");
     }
 }

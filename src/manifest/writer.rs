@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::edit::{Change, DamageMark, Edit, StoreId};
+use super::files::set_aside;
 use super::load::{Fallback, Loaded, ManifestReport, generations, load};
 use super::log::{Header, Position, Record, RecordKind};
-use super::names::{QUARANTINE_DIR, manifest_path, numbered};
+use super::names::manifest_path;
 use super::state::ManifestState;
 use crate::io::{Disk, FileWriter, Fsync, file_name, publish};
 use crate::record::Timestamp;
@@ -121,7 +122,8 @@ impl Manifest {
         sequences: u64,
     ) -> Result<Manifest> {
         for generation in generations(disk.as_ref(), dir)? {
-            quarantine(disk.as_ref(), dir, &manifest_path(dir, generation))?;
+            let path = manifest_path(dir, generation);
+            set_aside(disk.as_ref(), dir, &path, &file_name(&path))?;
         }
         let mut state = ManifestState::new(store_id);
         let far = |n: u64| n.saturating_add(LOST_RESERVATIONS);
@@ -154,7 +156,7 @@ impl Manifest {
         state.apply(&edit).map_err(|e| e.at(&damaged, 0))?;
         let generation = newest.saturating_add(1);
         let log = write_generation(disk.as_ref(), dir, generation, &state, position.number)?;
-        quarantine(disk.as_ref(), dir, &damaged)?;
+        set_aside(disk.as_ref(), dir, &damaged, &file_name(&damaged))?;
         report.generation = generation;
         Ok((Manifest::with_log(disk, dir, state, log), report))
     }
@@ -420,20 +422,4 @@ fn write_generation(
     let file = disk.open_append(&path)?;
     let image_bytes = bytes.len() as u64;
     Ok(OpenLog { file, path, generation, image_bytes, number, checksum })
-}
-
-/// Moves a damaged manifest out of the way, durably.
-fn quarantine(disk: &dyn Disk, dir: &Path, damaged: &Path) -> Result<()> {
-    let quarantine = dir.join(QUARANTINE_DIR);
-    disk.create_dir_all(&quarantine)?;
-    let taken = disk.list(&quarantine)?;
-    let mut attempt = 0;
-    let mut name = file_name(damaged);
-    while taken.iter().any(|entry| entry.name == name) {
-        attempt += 1;
-        name = numbered(file_name(damaged), attempt);
-    }
-    disk.rename(damaged, &quarantine.join(name))?;
-    disk.sync_dir(&quarantine)?;
-    disk.sync_dir(dir)
 }

@@ -10,27 +10,9 @@ use crate::part::{
 };
 use crate::record::StreamKey;
 
-/// A row that a merge is about to keep.
-#[expect(dead_code, reason = "what a rule of deletion can ask about")]
-pub(crate) struct MergeRow<'a> {
-    /// Its time.
-    pub(crate) time: i64,
-    /// Its stream.
-    pub(crate) key: &'a StreamKey,
-    /// Its fields but labels, by number in `names`; in no order.
-    pub(crate) fields: &'a [(u32, &'a [u8])],
-    /// The names.
-    pub(crate) names: &'a Names,
-}
-
-/// Says of each row whether it stays: deletes and retention.
-pub(crate) type Keep<'a> = dyn FnMut(&MergeRow<'_>) -> Result<bool> + 'a;
-
 /// What whoever calls a merge says in it.
 #[derive(Default)]
-pub(crate) struct Hooks<'a, 'k> {
-    /// Which rows stay; all if there is none.
-    pub(crate) keep: Option<&'a mut Keep<'k>>,
+pub(crate) struct Hooks<'a> {
     /// Asked before blocks and once in some rows; an error ends the merge.
     pub(crate) check: Option<&'a dyn Fn() -> Result<()>>,
     /// Whether every row is encoded anew, which changes no answer.
@@ -47,8 +29,6 @@ pub(crate) struct MergeResult {
     pub(crate) summary: PartSummary,
     /// Rows of the inputs.
     pub(crate) rows_in: u64,
-    /// Rows that were not kept.
-    pub(crate) rows_dropped: u64,
     /// Bytes of the inputs.
     pub(crate) bytes_in: u64,
     /// What it wrote, and how.
@@ -74,12 +54,12 @@ pub(crate) struct MergeWork {
 /// and the stream chunk being written, a block that is copied.
 ///
 /// # Errors
-/// `Corrupted` if an input is damaged, and the errors of reading, of `keep` and of the sink. What
+/// `Corrupted` if an input is damaged, and the errors of reading, of `check` and of the sink. What
 /// the sink has got is then no part.
 pub(crate) fn merge_parts(
     inputs: &[&PartReader],
     options: &WriterOptions,
-    hooks: Hooks<'_, '_>,
+    hooks: Hooks<'_>,
     sink: &mut dyn ByteSink,
 ) -> Result<MergeResult> {
     let stats = ReadStats::default();
@@ -92,13 +72,11 @@ pub(crate) fn merge_parts(
         builder: PartBuilder::new(options, names.clone(), sink)?,
         names,
         hooks,
-        dropped: 0,
         work: MergeWork::default(),
         held: StreamRows::default(),
     };
     while merge.stream()? {}
     Ok(MergeResult {
-        rows_dropped: merge.dropped,
         work: merge.work,
         summary: merge.builder.finish()?,
         rows_in: inputs.iter().map(|p| p.footer().rows).sum(),
@@ -127,7 +105,6 @@ pub(crate) fn salvage_part(
         builder: PartBuilder::new(options, names.clone(), sink)?,
         names,
         hooks: Hooks { encode_all: true, ..Hooks::default() },
-        dropped: 0,
         work: MergeWork::default(),
         held: StreamRows::default(),
     };
@@ -248,18 +225,17 @@ impl Input<'_> {
     }
 }
 
-struct Merge<'a, 'h, 'k, 'o> {
+struct Merge<'a, 'h, 'o> {
     /// Inputs that still have rows, in the order of their cuts.
     inputs: Vec<Input<'a>>,
     builder: PartBuilder<'o>,
     names: Names,
-    hooks: Hooks<'h, 'k>,
-    dropped: u64,
+    hooks: Hooks<'h>,
     work: MergeWork,
     held: StreamRows,
 }
 
-impl Merge<'_, '_, '_, '_> {
+impl Merge<'_, '_, '_> {
     /// Writes the rows of the next stream; false if there is none.
     fn stream(&mut self) -> Result<bool> {
         let Some(first) = self.inputs.iter().min_by_key(|input| input.stream()) else {
@@ -271,9 +247,8 @@ impl Merge<'_, '_, '_, '_> {
             input.here = input.stream() == (&text, key.labels());
             total += if input.here { input.cursor.stream_rows() } else { 0 };
         }
-        let may_copy = self.hooks.keep.is_none() && !self.hooks.encode_all;
         let full = |input: &Input<'_>| input.here && input.is_full(&self.builder);
-        if may_copy && self.inputs.iter().any(full) {
+        if !self.hooks.encode_all && self.inputs.iter().any(full) {
             self.blocks(&key)?;
         } else {
             self.rows(&key, total)?;
@@ -283,7 +258,7 @@ impl Merge<'_, '_, '_, '_> {
 
     /// Writes a stream whose rows are all encoded anew.
     fn rows(&mut self, key: &Arc<StreamKey>, total: u64) -> Result<()> {
-        self.hold(key)?;
+        self.hold()?;
         if self.held.is_empty() {
             return Ok(());
         }
@@ -298,7 +273,7 @@ impl Merge<'_, '_, '_, '_> {
         }
         drop(fields);
         while let Some(i) = next(&self.inputs) {
-            self.row(i, key, &constants)?;
+            self.row(i, &constants)?;
         }
         Ok(())
     }
@@ -317,7 +292,7 @@ impl Merge<'_, '_, '_, '_> {
         self.builder.begin_stream(key, given, StreamSize::default())?;
         while let Some(i) = next(&self.inputs) {
             if !self.block(i)? {
-                self.row(i, key, &constants)?;
+                self.row(i, &constants)?;
             }
         }
         Ok(())
@@ -347,41 +322,41 @@ impl Merge<'_, '_, '_, '_> {
         Ok(true)
     }
 
-    /// Writes the current row of input `i` if it is kept, and steps to the next.
-    fn row(&mut self, i: usize, key: &StreamKey, constants: &[(u32, Vec<u8>)]) -> Result<()> {
+    /// Writes the current row of input `i` and steps to the next.
+    fn row(&mut self, i: usize, constants: &[(u32, Vec<u8>)]) -> Result<()> {
+        self.check_rows()?;
         let Some(input) = self.inputs.get_mut(i) else { return Ok(()) };
         input.cursor.open()?;
         let mut fields = Vec::new();
         input.fields(&mut fields);
         let time = input.cursor.time();
-        let row = MergeRow { time, key, fields: &fields, names: &self.names };
-        if kept(&mut self.hooks, self.dropped + self.work.rows_encoded, &row)? {
-            fields.retain(|(name, _)| !has(constants, *name));
-            self.builder.row(time, &fields)?;
-            self.work.rows_encoded += 1;
-        } else {
-            self.dropped += 1;
-        }
+        fields.retain(|(name, _)| !has(constants, *name));
+        self.builder.row(time, &fields)?;
+        self.work.rows_encoded += 1;
         self.step(i)
     }
 
+    /// Asks whether the merge may go on, once in [`CHECK_ROWS`] rows that are encoded.
+    fn check_rows(&self) -> Result<()> {
+        match self.hooks.check.filter(|_| self.work.rows_encoded.is_multiple_of(CHECK_ROWS)) {
+            Some(check) => check(),
+            None => Ok(()),
+        }
+    }
+
     /// Holds the first rows of the stream.
-    fn hold(&mut self, key: &StreamKey) -> Result<()> {
+    fn hold(&mut self) -> Result<()> {
         self.held.clear();
         while !self.held.is_full() {
             let Some(i) = next(&self.inputs) else { break };
+            self.check_rows()?;
             let Some(input) = self.inputs.get_mut(i) else { break };
             input.cursor.open()?;
             let mut fields = Vec::new();
             input.fields(&mut fields);
             let time = input.cursor.time();
-            let row = MergeRow { time, key, fields: &fields, names: &self.names };
-            if kept(&mut self.hooks, self.dropped + self.work.rows_encoded, &row)? {
-                self.held.push(time, &fields);
-                self.work.rows_encoded += 1;
-            } else {
-                self.dropped += 1;
-            }
+            self.held.push(time, &fields);
+            self.work.rows_encoded += 1;
             self.step(i)?;
         }
         Ok(())
@@ -422,17 +397,6 @@ impl Merge<'_, '_, '_, '_> {
 fn next(inputs: &[Input<'_>]) -> Option<usize> {
     let here = inputs.iter().enumerate().filter(|(_, input)| input.here);
     here.min_by_key(|(i, input)| (input.cursor.time(), *i)).map(|(i, _)| i)
-}
-
-/// Whether the row stays, which is number `seen` of those that are not copied.
-fn kept(hooks: &mut Hooks<'_, '_>, seen: u64, row: &MergeRow<'_>) -> Result<bool> {
-    if let Some(check) = hooks.check.filter(|_| seen.is_multiple_of(CHECK_ROWS)) {
-        check()?;
-    }
-    match &mut hooks.keep {
-        Some(keep) => keep(row),
-        None => Ok(true),
-    }
 }
 
 /// Whether `name` is one of the constants, which ascend by name.

@@ -17,7 +17,5 @@ mod stream_rows;
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use kway::MergeRow;
 pub(crate) use kway::{Hooks, MergeWork, merge_parts, salvage_part};
 pub(crate) use policy::{MANY_PARTS, MergeTask, PartMeta, plan, plan_compaction, plan_debt};

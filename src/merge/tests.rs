@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::kway::{Keep, MergeResult};
+use super::kway::MergeResult;
 use super::*;
 use crate::Error;
 use crate::part::tests::{DAY, Plain, batch, open, options, read_all, row, sorted, write};
@@ -14,18 +14,14 @@ fn part_of(rows: &[Plain], cuts: (u64, u64)) -> PartReader {
     open(&write(&[&batch(rows)], &WriterOptions { cuts, ..options(Profile::Flush) }).0).unwrap()
 }
 
-fn merge_with(
-    inputs: &[&PartReader],
-    options: &WriterOptions,
-    keep: Option<&mut Keep<'_>>,
-) -> (PartReader, MergeResult) {
-    merge_by(inputs, options, Hooks { keep, ..Hooks::default() })
+fn merge(inputs: &[&PartReader], options: &WriterOptions) -> (PartReader, MergeResult) {
+    merge_by(inputs, options, Hooks::default())
 }
 
 fn merge_by(
     inputs: &[&PartReader],
     options: &WriterOptions,
-    hooks: Hooks<'_, '_>,
+    hooks: Hooks<'_>,
 ) -> (PartReader, MergeResult) {
     let mut bytes = Vec::new();
     let result = merge_parts(inputs, options, hooks, &mut bytes).unwrap();
@@ -44,7 +40,6 @@ proptest! {
         rows in prop::collection::vec(row(), 0..150),
         cuts in prop::collection::vec(0usize..150, 0..4),
         block_rows in 3u32..80,
-        drop_modulo in 0i64..4,
     ) {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(rows.len())).collect();
         cuts.extend([0, rows.len()]);
@@ -55,18 +50,15 @@ proptest! {
             .collect();
         let options = WriterOptions { block_rows, ..options(Profile::Merge) };
         let inputs: Vec<&PartReader> = parts.iter().collect();
-        let (once, result) = merge_with(&inputs, &options, None);
+        let (once, result) = merge(&inputs, &options);
         let want = sorted(&rows);
         prop_assert_eq!(&read_all(&once).unwrap(), &want);
-        prop_assert_eq!((result.rows_in, result.rows_dropped), (want.len() as u64, 0));
-        // Merged in two steps, and without some rows.
+        prop_assert_eq!(result.rows_in, want.len() as u64);
+        // Merged in two steps.
         let (left, right) = inputs.split_at(inputs.len() / 2);
-        let mut keep = |row: &MergeRow<'_>| Ok(drop_modulo < 2 || row.time % drop_modulo != 0);
-        let (left, _) = merge_with(left, &options, None);
-        let (right, _) = merge_with(right, &options, None);
-        let (twice, _) = merge_with(&[&left, &right], &options, Some(&mut keep));
-        let mut want = want;
-        want.retain(|row| drop_modulo < 2 || row.time % drop_modulo != 0);
+        let (left, _) = merge(left, &options);
+        let (right, _) = merge(right, &options);
+        let (twice, _) = merge(&[&left, &right], &options);
         prop_assert_eq!(read_all(&twice).unwrap(), want);
     }
 }
@@ -78,7 +70,7 @@ fn constants_of_short_streams_are_found_by_merges() {
         .collect();
     let parts: Vec<PartReader> =
         rows.chunks(2).zip(0..).map(|(rows, i)| part_of(rows, (i * 2, i * 2 + 1))).collect();
-    let (merged, _) = merge_with(&parts.iter().collect::<Vec<_>>(), &options(Profile::Merge), None);
+    let (merged, _) = merge(&parts.iter().collect::<Vec<_>>(), &options(Profile::Merge));
     let stats = ReadStats::default();
     let cx = ReadContext::new(&stats);
     let chunk = merged.chunk(&cx, 0).unwrap();
@@ -103,7 +95,7 @@ fn long_streams_keep_the_constants_that_all_inputs_have() {
         .map(|(rows, i)| part_of(rows, (i * 5_000, i * 5_000 + 4_999)))
         .collect();
     let inputs: Vec<&PartReader> = parts.iter().collect();
-    let (merged, _) = merge_with(&inputs, &options(Profile::Merge), None);
+    let (merged, _) = merge(&inputs, &options(Profile::Merge));
     assert!(read_all(&merged).unwrap() == sorted(&all.concat()));
     let stats = ReadStats::default();
     let cx = ReadContext::new(&stats);
@@ -199,7 +191,7 @@ fn full_blocks_are_copied_byte_for_byte() {
     let part = |rows: &Vec<Plain>| open(&write(&[&batch(rows)], &size(Profile::Flush)).0).unwrap();
     let parts: Vec<PartReader> = all.iter().map(part).collect();
     let inputs: Vec<&PartReader> = parts.iter().collect();
-    let (merged, result) = merge_with(&inputs, &size(Profile::Merge), None);
+    let (merged, result) = merge(&inputs, &size(Profile::Merge));
     assert!(read_all(&merged).unwrap() == sorted(&all.concat()));
     let work = result.work;
     assert_eq!((work.blocks_copied, work.rows_copied, work.rows_encoded), (8, 8_000, 70));
@@ -217,7 +209,7 @@ fn full_blocks_are_copied_byte_for_byte() {
     assert_eq!(merged.source().read(16, len).unwrap(), pages);
     // Rows of another part in the middle of a block: that block is encoded, the others are not.
     let between = vec![Plain::new("big", 1_500, &[("host", "same")]); 5];
-    let (merged, result) = merge_with(&[&parts[0], &part(&between)], &size(Profile::Merge), None);
+    let (merged, result) = merge(&[&parts[0], &part(&between)], &size(Profile::Merge));
     assert!(read_all(&merged).unwrap() == sorted(&[all[0].clone(), between].concat()));
     assert_eq!((result.work.blocks_copied, result.work.rows_encoded), (3, 1_045));
 }

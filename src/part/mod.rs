@@ -27,6 +27,8 @@ mod inspect;
 mod layout;
 mod names;
 mod order;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod plain;
 mod reader;
 #[cfg(any(test, feature = "fuzzing"))]
 mod remake;

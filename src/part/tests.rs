@@ -7,21 +7,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::header::Home;
+pub(crate) use super::plain::{Plain, batch};
 use super::*;
 use crate::io::Disk;
-use crate::record::{RowBatch, RowBatchBuilder, StreamKey, Timestamp};
+use crate::record::{RowBatch, StreamKey};
 use crate::{Error, Result};
 
 pub(crate) const DAY: i64 = 20_000;
 const DAY_NS: i64 = 86_400_000_000_000;
-
-/// A row as plain data: labels, time, fields.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plain {
-    pub(crate) labels: Vec<(String, Vec<u8>)>,
-    pub(crate) time: i64,
-    pub(crate) fields: BTreeMap<String, Vec<u8>>,
-}
 
 impl Plain {
     pub(crate) fn new(app: &str, time: i64, fields: &[(&str, &str)]) -> Plain {
@@ -33,25 +26,6 @@ impl Plain {
     fn text(&self) -> Vec<u8> {
         StreamKey::new(self.labels.clone()).text()
     }
-}
-
-pub(crate) fn batch(rows: &[Plain]) -> RowBatch {
-    let mut b = RowBatchBuilder::new();
-    let mut streams: Vec<(&Plain, u32)> = Vec::new();
-    for row in rows {
-        let known = streams.iter().find(|(other, _)| other.labels == row.labels).map(|s| s.1);
-        let stream = known.unwrap_or_else(|| {
-            let id = b.add_stream(Arc::new(StreamKey::new(row.labels.clone())));
-            streams.push((row, id));
-            id
-        });
-        for (name, value) in &row.fields {
-            let name = b.name_id(name);
-            b.push_field(name, value);
-        }
-        b.finish_row(Timestamp::from_nanos(row.time), stream);
-    }
-    b.finish()
 }
 
 pub(crate) fn options(profile: Profile) -> WriterOptions {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::error::{Corruption, Error, Result};
 use crate::io::{FileWriter, is_not_found};
 use crate::manifest::{
-    Change, DamageMark, Edit, LOCK_FILE, PartEntry, QUARANTINE_DIR, part_path, quarantine_path,
+    Change, DamageMark, Edit, LOCK_FILE, PartEntry, QUARANTINE_DIR, part_path, quarantine_name,
+    set_aside,
 };
 use crate::merge::salvage_part;
 use crate::options::{Durability, Options};
@@ -230,19 +231,12 @@ impl Core {
     /// Moves the file of a part that is not listed any more to quarantine, if it is there.
     fn set_aside(&self, part: &PartHandle, why: &str, report: &mut RepairReport) -> Result<()> {
         let (info, path) = (part.info(), part.path());
-        let dir = self.root.join(QUARANTINE_DIR);
-        self.disk.create_dir_all(&dir)?;
-        let taken = self.disk.list(&dir)?;
-        let free = (0u32..).map(|n| quarantine_path(&self.root, info.day, info.part_id, n));
-        let is_free = |to: &PathBuf| taken.iter().all(|entry| !to.ends_with(&entry.name));
-        let Some(to) = free.into_iter().find(is_free) else { return Ok(()) };
-        match self.disk.rename(&path, &to) {
-            Err(e) if is_not_found(&e) => return Ok(()),
-            renamed => renamed?,
+        let name = quarantine_name(info.day, info.part_id);
+        match set_aside(self.disk.as_ref(), &self.root, &path, &name) {
+            Err(e) if is_not_found(&e) => {}
+            moved => report.set_aside.push((moved?, why.to_owned())),
         }
-        self.disk.sync_dir(&dir)?;
-        report.set_aside.push((to, why.to_owned()));
-        path.parent().map_or(Ok(()), |day| self.disk.sync_dir(day))
+        Ok(())
     }
 
     /// Forgets everything that is known to be lost.

@@ -107,13 +107,11 @@ impl TemplateStrip {
     }
 
     /// The template of each row.
-    #[allow(dead_code, reason = "searches ask for it")]
     pub(crate) fn ids(&self) -> &[u32] {
         &self.ids
     }
 
     /// The templates of the page.
-    #[allow(dead_code, reason = "searches ask for it")]
     pub(crate) fn table(&self) -> &Arc<TemplateTable> {
         &self.table
     }
@@ -191,7 +189,6 @@ impl TemplateStrip {
     }
 
     /// Bytes of memory held, the shared table not counted.
-    #[allow(dead_code, reason = "searches ask for it")]
     pub(crate) fn heap_bytes(&self) -> usize {
         let v = &self.values;
         self.ids.capacity() * size_of::<u32>()

@@ -118,12 +118,7 @@ fn many_producers_lose_and_double_nothing() {
 #[test]
 fn the_clock_seals_and_flushes() {
     let disk = Arc::new(SimDisk::new());
-    let clock = Arc::new(ManualClock::new(Timestamp::from_nanos(0)));
-    let store = options(&disk, Durability::Process)
-        .seal_bytes(1 << 20)
-        .clock(Arc::clone(&clock) as Arc<dyn crate::io::Clock>)
-        .open(root())
-        .unwrap();
+    let (clock, store) = with_clock(&disk);
     ingest(&store).append_batch(batch(0..10)).unwrap();
     let mut timer = crate::store::workers::Timer::default();
     store.core().tick(&mut timer);

@@ -143,12 +143,7 @@ fn sparse_fields_of_many_writers() {
 #[test]
 fn failures_in_the_background_are_told() {
     let disk = Arc::new(SimDisk::new());
-    let clock = Arc::new(ManualClock::new(Timestamp::from_nanos(0)));
-    let store = options(&disk, Durability::Process)
-        .seal_bytes(1 << 20)
-        .clock(Arc::clone(&clock) as Arc<dyn crate::io::Clock>)
-        .open(root())
-        .unwrap();
+    let (clock, store) = with_clock(&disk);
     ingest(&store).append_batch(batch(0..10)).unwrap();
     let mut timer = crate::store::workers::Timer::default();
     clock.advance(Duration::from_secs(2));

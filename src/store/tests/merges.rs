@@ -236,12 +236,7 @@ fn a_full_disk_leaves_everything_as_it_is() {
 #[test]
 fn crowds_of_memory_parts_become_fewer() {
     let disk = Arc::new(SimDisk::new());
-    let clock = Arc::new(ManualClock::new(Timestamp::from_nanos(0)));
-    let store = options(&disk, Durability::Process)
-        .seal_bytes(1 << 20)
-        .clock(Arc::clone(&clock) as Arc<dyn crate::io::Clock>)
-        .open(root())
-        .unwrap();
+    let (clock, store) = with_clock(&disk);
     let mut timer = crate::store::workers::Timer::default();
     let ingest = ingest(&store);
     for i in 0..30u64 {

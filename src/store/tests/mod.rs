@@ -40,6 +40,14 @@ fn options(disk: &Arc<SimDisk>, durability: Durability) -> Options {
         .background(false)
 }
 
+/// A store on a clock that the test moves, which does not seal by size.
+fn with_clock(disk: &Arc<SimDisk>) -> (Arc<ManualClock>, Store) {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_nanos(0)));
+    let shared = Arc::clone(&clock) as Arc<dyn crate::io::Clock>;
+    let options = options(disk, Durability::Process).seal_bytes(1 << 20).clock(shared);
+    (clock, options.open(root()).unwrap())
+}
+
 fn ingest(store: &Store) -> Ingest {
     store.ingest(IngestOptions::new().stream_fields(["app"])).unwrap()
 }
