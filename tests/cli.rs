@@ -305,6 +305,44 @@ fn zstd_files_are_read_as_they_are() {
     assert_eq!(rows(&loglith(&["query", "--store", &store, "*"])).len(), 3);
 }
 
+/// Names that would end early or look like a pair are quoted, in logfmt.
+#[test]
+fn odd_names_in_logfmt_are_quoted() {
+    let (dir, store) = filled();
+    let file = dir.path().join("odd");
+    std::fs::write(
+        &file,
+        "{\"_msg\":\"odd\",\"a b\":\"1\",\"c=d\":\"2\",\"e\\\"f\":\"3 4\",\"g:h\":\"5\"}\n",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    assert!(loglith(&["ingest", "--store", &store, file]).status.success());
+    let query = "odd | fields \"a b\", \"c=d\", \"e\\\"f\", \"g:h\"";
+    let output = loglith(&["query", "--store", &store, "--format", "logfmt", query]);
+    assert_eq!(stdout(&output), "\"a b\"=1 \"c=d\"=2 \"e\\\"f\"=\"3 4\" g:h=5\n");
+}
+
+/// Rows are taken and what is written to a full device fails, which the exit code tells.
+#[cfg(target_os = "linux")]
+#[test]
+fn acknowledgements_that_cannot_be_told_fail() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, file) = (dir.path().join("store"), dir.path().join("lines"));
+    let store = store.to_str().unwrap();
+    std::fs::write(&file, LINES).unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_loglith"))
+        .args(["ingest", "--store", store, "--memory-limit", "16MB", "--ack"])
+        .arg(&file)
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write the output"), "{}", stderr(&output));
+    assert_eq!(rows(&loglith(&["query", "--store", store, "*"])).len(), 3);
+}
+
 /// One number for each acknowledged batch, as soon as it is; the report is elsewhere.
 #[test]
 fn acknowledged_rows_are_told_at_once() {

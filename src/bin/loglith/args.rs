@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use loglith::Durability;
+use loglith::{Durability, Query, ast};
 
 use crate::color::ColorChoice;
 use crate::hits;
@@ -77,8 +77,8 @@ pub(crate) struct IngestArgs {
     /// they are in synced part files, whatever the durability
     #[arg(long)]
     pub(crate) ack: bool,
-    /// Memory of the store in bytes; rows wait for part files in a quarter of it
-    #[arg(long, value_name = "BYTES")]
+    /// Memory of the store, such as 64MiB; rows wait for part files in a quarter of it
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<u64>,
     /// Rows reach part files after this time at the latest, such as 10s
     #[arg(long, value_name = "D", value_parser = hits::step)]
@@ -195,6 +195,20 @@ fn part_id(text: &str) -> Result<u64, String> {
     u64::from_str_radix(text, 16).map_err(|e| e.to_string())
 }
 
+/// A size as the language writes them: `16MB`, `1.5GiB`, `1_000_000`.
+fn size(text: &str) -> Result<u64, String> {
+    let why = || format!("{text} is not a size such as 64MiB, 1.5GB or 1000000");
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+    if text.is_empty() || !text.chars().all(is_word) {
+        return Err(why());
+    }
+    let query: Query = format!("* | limit {text}").parse().map_err(|_| why())?;
+    match query.pipes.as_slice() {
+        [ast::Pipe::Limit(bytes)] => Ok(*bytes),
+        _ => Err(why()),
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RepairArgs {
     #[command(flatten)]
@@ -231,6 +245,17 @@ mod tests {
             panic!("a query")
         };
         assert_eq!(a.query.as_deref(), Some("-error"));
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_language() {
+        let sizes = [("16MB", 16_000_000), ("64MiB", 64 << 20), ("1.5KB", 1_500), ("1000", 1_000)];
+        for (text, bytes) in sizes {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "-1", "16 MB", "16XB", "1.0005KB", "x", "1 | offset 2", "inf"] {
+            assert!(size(text).is_err(), "{text}");
+        }
     }
 
     #[test]

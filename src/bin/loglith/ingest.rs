@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -58,11 +59,12 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     let ingest = store.ingest(options)?;
     let mut total = IngestReport::default();
     let mut raw_bytes = 0;
+    let listener = Listener::default();
     let loaded: Outcome = args.files.iter().try_for_each(|file| {
         let before = total.accepted;
         let loaded = load(&ingest, file, &|a| {
             if args.ack {
-                tell(before + a.rows)
+                listener.tell(before + a.rows);
             }
         })?;
         total.merge(&loaded.report);
@@ -90,13 +92,32 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
         );
         return Err(e.into());
     }
+    listener.end()?;
     end(sound)
 }
 
-/// Prints how many rows are acknowledged, at once. Nobody to tell is no reason to stop.
-fn tell(rows: u64) {
-    let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{rows}").and_then(|()| out.flush());
+/// Who is told of acknowledged rows on the standard output.
+#[derive(Default)]
+struct Listener {
+    failure: Mutex<Option<io::Error>>,
+}
+
+impl Listener {
+    /// Prints how many rows are acknowledged, at once. What cannot be told is no reason to stop:
+    /// the rows are taken all the same.
+    fn tell(&self, rows: u64) {
+        let mut out = io::stdout().lock();
+        let told = writeln!(out, "{rows}").and_then(|()| out.flush());
+        if let (Err(e), Ok(mut failure)) = (told, self.failure.lock()) {
+            failure.get_or_insert(e);
+        }
+    }
+
+    /// The first failure to tell, if there was one.
+    fn end(self) -> Outcome {
+        let failure = self.failure.into_inner().unwrap_or_default();
+        failure.map_or(Ok(()), |e| Err(e.into()))
+    }
 }
 
 /// Rows and bytes per second, for the eye.

@@ -147,15 +147,21 @@ fn csv_line<'a>(values: impl Iterator<Item = &'a str>, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
-/// `name=value` pairs as `unpack_logfmt` reads them.
+/// `name=value` pairs as `unpack_logfmt` reads them. A name that would end early or look like a
+/// pair is a JSON string.
 fn logfmt(row: &Row, palette: Palette, line: &mut Vec<u8>) {
     for (name, value) in row.fields().filter(|(_, value)| !value.is_empty()) {
         if !line.is_empty() {
             line.push(b' ');
         }
-        line.extend_from_slice(palette.paint(Paint::Name, name).as_bytes());
+        let must_quote = |c: char| c.is_control() || c == ' ' || c == '"' || c == '\\';
+        if name.is_empty() || name.contains(|c: char| must_quote(c) || c == '=') {
+            line.extend_from_slice(palette.paint(Paint::Name, &json_text(name)).as_bytes());
+        } else {
+            line.extend_from_slice(palette.paint(Paint::Name, name).as_bytes());
+        }
         line.push(b'=');
-        if value.contains(|c: char| c <= ' ' || c == '"' || c == '\\') {
+        if value.contains(must_quote) {
             line.extend_from_slice(json_text(value).as_bytes());
         } else {
             line.extend_from_slice(palette.value(value).as_bytes());
