@@ -1,10 +1,11 @@
 //! Reading the journal back after a restart, or beside the writer.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::{Corruption, Error, Result};
 use crate::io::{DirEntry, Disk, ReadAt, read_vec_at};
+use crate::manifest::Segments;
 use crate::record::RowBatch;
 
 use super::record::decode;
@@ -47,6 +48,8 @@ pub(crate) struct Gap {
     /// Whether its bytes were known to be durable. A loss of power may take others, which breaks
     /// no promise.
     pub(crate) promised: bool,
+    /// The segment that is missing altogether, if that is what it is.
+    pub(crate) missing: Option<u64>,
 }
 
 impl Gap {
@@ -69,15 +72,45 @@ impl Replayed {
         self.gaps.push(gap);
     }
 
+    /// Forgets the missing segments that are not expected any more.
+    pub(crate) fn retain_expected(&mut self, expected: &Segments) {
+        let is_gone = |gap: &Gap| {
+            gap.missing.is_some_and(|n| n < expected.below && !expected.first_rows.contains_key(&n))
+        };
+        let gone: Vec<Corruption> =
+            self.gaps.iter().filter(|gap| is_gone(gap)).map(|gap| gap.place.clone()).collect();
+        self.gaps.retain(|gap| !is_gone(gap));
+        self.damage.retain(|place| !gone.contains(place));
+    }
+
+    /// Segments that should be there, with the sequences of their first rows where known.
+    fn missing(&mut self, root: &Path, segments: BTreeMap<u64, Option<u64>>) {
+        for (segment, first) in segments {
+            let path = segment_path(root, segment);
+            let what = "the journal segment is missing".to_owned();
+            let place = Corruption { path, offset: 0, what };
+            first.into_iter().for_each(|first| self.end_gaps(first));
+            let after = first.map_or(self.last_sequence, |first| first.saturating_sub(1));
+            let missing = Some(segment);
+            self.gap(Gap { place, after, before: None, promised: true, missing });
+        }
+    }
+
     /// A good record of rows.
     fn record(&mut self, first: u64, last: u64) {
-        let open = self.gaps.iter_mut().filter(|gap| gap.before.is_none());
-        open.for_each(|gap| gap.before = Some(first));
+        self.end_gaps(first);
         self.last_sequence = last;
+    }
+
+    /// What is missing so far came before this sequence.
+    fn end_gaps(&mut self, before: u64) {
+        let open = self.gaps.iter_mut().filter(|gap| gap.before.is_none());
+        open.for_each(|gap| gap.before = Some(before));
     }
 }
 
-/// Gives every batch of the journal in `root`, in sequence order, to `apply`.
+/// Gives every batch of the journal in `root`, in sequence order, to `apply`. `expected` says which
+/// segments must be there, each with a first record at least.
 ///
 /// Bad bytes at the very end, never known to be durable, were cut short by a crash: dropped and
 /// counted. Any others are damage: noted (a loss of power may leave such a gap among records that
@@ -90,6 +123,7 @@ pub(crate) fn replay(
     disk: &dyn Disk,
     root: &Path,
     store_id: u128,
+    expected: &Segments,
     apply: &mut dyn FnMut(u64, RowBatch) -> Result<()>,
 ) -> Result<Replayed> {
     let mut numbers: Vec<u64> =
@@ -97,33 +131,27 @@ pub(crate) fn replay(
     numbers.sort_unstable();
     let mut out = Replayed::default();
     let mut loaded = Vec::new();
-    let mut missing = HashSet::new();
-    for (i, &segment) in numbers.iter().enumerate() {
-        let before = i.checked_sub(1).and_then(|i| numbers.get(i));
-        if before.is_some_and(|n| n + 1 != segment) {
-            missing.insert(segment);
-        }
+    let mut missing = missing_segments(&numbers, expected);
+    for &segment in &numbers {
         let path = segment_path(root, segment);
         let file = disk.open_read(&path)?;
         loaded.push((segment, path, file));
     }
     for (i, (segment, path, file)) in loaded.iter().enumerate() {
-        if missing.contains(segment) {
-            let path = segment_path(root, segment - 1);
-            let what = "the journal segment is missing".to_owned();
-            let place = Corruption { path, offset: 0, what };
-            let after = out.last_sequence;
-            out.gap(Gap { place, after, before: None, promised: true });
-        }
+        let behind = missing.split_off(segment);
+        out.missing(root, std::mem::replace(&mut missing, behind));
+        let first_row = expected.first_rows.get(segment).copied();
+        first_row.into_iter().for_each(|first| out.end_gaps(first));
         let bytes = read_all(file.as_ref(), path)?;
         let next = loaded.get(i + 1).and_then(|(n, _, f)| valid_len_in(*n, f.as_ref(), *segment));
         let last = i + 1 == loaded.len();
         let header = check_header(&bytes, store_id, *segment);
         let bad_header = header.is_err();
         if let Err(BadHeader(what, foreign)) = header {
-            // A header is synced before the first record, so a bad one with nothing behind it
-            // was cut short by a crash; the next segment then says that nothing here is valid.
-            let torn = last && bytes.len() <= HEADER_LEN;
+            // A segment is listed when its header and first record are synced, so a bad header of
+            // one that is not was cut short by a crash; the next segment then says that nothing
+            // here is valid.
+            let torn = last && first_row.is_none();
             if torn || next == Some(0) {
                 out.torn_bytes += if torn { bytes.len() as u64 } else { 0 };
                 out.segments.push(Sealed {
@@ -142,13 +170,32 @@ pub(crate) fn replay(
                 continue;
             }
         }
+        let segment = *segment;
         let mut scan =
-            SegmentScan { segment: *segment, path, bytes: &bytes, bad_header, out: &mut out };
+            SegmentScan { segment, path, bytes: &bytes, bad_header, first_row, out: &mut out };
         let mut sealed = scan.run(next, apply)?;
         sealed.damaged |= bad_header;
         out.segments.push(sealed);
     }
+    out.missing(root, missing);
     Ok(out)
+}
+
+/// The numbers of segments that are not among those found and should be, with the sequence of
+/// their first rows where that is known.
+fn missing_segments(found: &[u64], expected: &Segments) -> BTreeMap<u64, Option<u64>> {
+    let lacks = |n: &u64| found.binary_search(n).is_err();
+    let listed = expected.first_rows.iter().filter(|(n, _)| lacks(n));
+    let mut missing: BTreeMap<u64, Option<u64>> =
+        listed.map(|(n, first)| (*n, Some(*first))).collect();
+    // Numbers without gaps are all that is known of segments that were never listed.
+    for (before, segment) in found.iter().zip(found.iter().skip(1)) {
+        let last = segment - 1;
+        if last > *before && last >= expected.below {
+            missing.entry(last).or_insert(None);
+        }
+    }
+    missing
 }
 
 /// Number and length in bytes of each segment, ascending: they change when the journal does.
@@ -213,6 +260,8 @@ struct SegmentScan<'a> {
     /// Whether the header, durable before any record was, is damaged: no crash did that, so no bad
     /// bytes here are put down to one.
     bad_header: bool,
+    /// The sequence of its first row, if its first record was known to be durable.
+    first_row: Option<u64>,
     out: &'a mut Replayed,
 }
 
@@ -252,7 +301,8 @@ impl SegmentScan<'_> {
         // A tail that a crash cut short is not valid for a segment that continues here.
         let valid_end = bad.last().filter(|b| b.to == end).map_or(at, |b| b.from);
         for Bad { from, to, after, before } in bad {
-            let promised = from < synced as usize || self.out.closed || self.bad_header;
+            let expected = from == HEADER_LEN && self.first_row.is_some();
+            let promised = from < synced as usize || expected || self.out.closed || self.bad_header;
             // A write that was under way when the machine stopped is the last of its segment, and
             // nothing known to be durable comes behind it.
             let torn = to == end && known.is_none() && !promised;
@@ -265,12 +315,17 @@ impl SegmentScan<'_> {
                 false => "a record is damaged, and records follow it",
             };
             let place = self.place(from, what);
-            self.out.gap(Gap { place, after, before, promised });
+            self.out.gap(Gap { place, after, before, promised, missing: None });
+        }
+        if let Some(first) = self.first_row.filter(|_| end <= HEADER_LEN) {
+            let place = self.place(end, "the records of the segment are missing");
+            let after = first.saturating_sub(1);
+            self.out.gap(Gap { place, after, before: None, promised: true, missing: None });
         }
         if known.is_some_and(|n| n > self.bytes.len()) {
             let place = self.place(self.bytes.len(), "the segment is shorter than it was");
             let after = self.out.last_sequence;
-            self.out.gap(Gap { place, after, before: None, promised: true });
+            self.out.gap(Gap { place, after, before: None, promised: true, missing: None });
         }
         let damaged = self.out.damage.len() > before;
         Ok(Sealed { segment: self.segment, len: valid_end as u64, last_sequence, damaged })
@@ -297,6 +352,7 @@ impl SegmentScan<'_> {
             after: header.sequence.saturating_sub(1),
             before: Some(header.sequence.saturating_add(u64::from(header.rows))),
             promised: true,
+            missing: None,
         };
         self.out.gap(gap);
         Ok(())

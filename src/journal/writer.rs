@@ -1,7 +1,7 @@
 //! Appending to the journal.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -19,6 +19,10 @@ const SEGMENT_LEN_TARGET: u64 = 64 << 20;
 /// Nothing is ever appended behind a failed append: the bytes of a failed one are cut off again,
 /// and where that fails too a new segment begins, whose header says how much of the one before
 /// is valid.
+///
+/// A segment begins with its first record, and both are durable before its caller is told of it;
+/// it goes when its caller was told that. So whoever remembers what is told knows which segments
+/// must be there and hold something.
 #[derive(Debug)]
 pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
@@ -28,8 +32,6 @@ pub(crate) struct Journal {
     next_segment: u64,
     previous_len: u64,
     sealed: VecDeque<Sealed>,
-    /// Whether a crash may undo the last removal of a segment, perhaps one of an earlier life.
-    removed: bool,
     /// Segments of earlier lives that no sync of this one has covered: the system may hold them
     /// in its cache only.
     inherited: Vec<PathBuf>,
@@ -114,14 +116,16 @@ impl SyncTask {
 }
 
 impl Journal {
-    /// Continues behind the segments that replay found. Creates no file before the first append.
+    /// Continues behind the segments that replay found, and those below the number `unused`.
+    /// Creates no file before the first append.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         root: PathBuf,
         store_id: u128,
         found: Vec<Sealed>,
+        unused: u64,
     ) -> Journal {
-        let next_segment = found.last().map_or(1, |s| s.segment + 1);
+        let next_segment = found.last().map_or(1, |s| s.segment + 1).max(unused);
         let previous_len = found.last().map_or(0, |s| s.len);
         let inherited: Vec<PathBuf> = found
             .iter()
@@ -140,7 +144,6 @@ impl Journal {
             next_segment,
             previous_len,
             sealed: found.into(),
-            removed: true,
             inherited,
             mark,
             broken: None,
@@ -151,10 +154,26 @@ impl Journal {
     /// Appends a batch that [`encode`](super::encode) made; it survives the death of the process
     /// when the call returns, and power loss after the next [`sync`](Journal::sync).
     ///
+    /// When a segment begins with it, both are durable, and `begun` is told its number.
+    ///
     /// # Errors
-    /// After an error the batch is not in the journal.
-    pub(crate) fn append(&mut self, sequence: u64, rows: u32, payload: &[u8]) -> Result<()> {
-        self.append_record(Kind::Batch, sequence, rows, payload)?;
+    /// Those of the disk and of `begun`. After an error the batch is not in the journal.
+    pub(crate) fn append(
+        &mut self,
+        sequence: u64,
+        rows: u32,
+        payload: &[u8],
+        begun: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        self.check_sound()?;
+        if self.current.as_ref().is_some_and(|c| c.len > SEGMENT_LEN_TARGET) {
+            self.sync()?;
+            self.seal();
+        }
+        match self.current {
+            Some(_) => self.append_record(Kind::Batch, sequence, rows, payload)?,
+            None => self.begin_segment((sequence, rows), payload, begun)?,
+        }
         let last = sequence + u64::from(rows.max(1)) - 1;
         self.mark = Mark { records: self.mark.records + 1, sequence: last };
         if let Some(current) = &mut self.current {
@@ -199,6 +218,7 @@ impl Journal {
         if self.current.is_none() {
             return Ok(());
         }
+        self.check_sound()?;
         self.append_record(Kind::Close, 0, 0, &[])?;
         self.sync()
     }
@@ -221,35 +241,50 @@ impl Journal {
     }
 
     /// Removes the segments whose rows are all at or before `sequence`, which parts hold durably.
-    /// The segment being written goes too if it is sealed by that (it is long, or `all`).
-    pub(crate) fn release(&mut self, sequence: u64, all: bool) -> Result<()> {
+    /// The segment being written goes too if it is sealed by that (it is long, or `all`). `gone`
+    /// is told the numbers of those that are about to go.
+    pub(crate) fn release(
+        &mut self,
+        sequence: u64,
+        all: bool,
+        gone: &mut dyn FnMut(&[u64]) -> Result<()>,
+    ) -> Result<()> {
         let done = |c: &Current| c.last_sequence <= sequence && c.len > HEADER_LEN as u64;
         if self.current.as_ref().is_some_and(|c| done(c) && (all || c.len > SEGMENT_LEN_TARGET)) {
             self.seal();
         }
         // The newest segment stays: its successor's header speaks of its length.
-        while self.sealed.len() > 1 || (all && self.current.is_none()) {
-            let Some(first) = self.sealed.front().copied() else { break };
-            if first.last_sequence > sequence {
-                break;
-            }
+        let stay = usize::from(!(all && self.current.is_none()));
+        let may_go = self.sealed.len().saturating_sub(stay);
+        let needless = self.sealed.iter().take(may_go).take_while(|s| s.last_sequence <= sequence);
+        let needless: Vec<u64> = needless.map(|s| s.segment).collect();
+        if needless.is_empty() {
+            return Ok(());
+        }
+        gone(&needless)?;
+        for _ in needless {
+            let Some(first) = self.sealed.front() else { break };
             let path = segment_path(&self.root, first.segment);
-            if self.removed {
-                // A crash that undid the removal before and not this one would leave a gap, which
-                // looks like damage.
-                self.disk.sync_dir(&self.root)?;
-                self.removed = false;
-            }
-            if first.damaged {
+            let put_away = match first.damaged {
                 // It is the only witness of the rows that were in it.
-                set_aside(self.disk.as_ref(), &self.root, &path, &file_name(&path))?;
-            } else {
-                self.disk.remove_file(&path)?;
-                self.removed = true;
-            }
-            self.sealed.pop_front();
+                true => {
+                    set_aside(self.disk.as_ref(), &self.root, &path, &file_name(&path)).map(drop)
+                }
+                false => self.disk.remove_file(&path),
+            };
+            match put_away {
+                Err(e) if !is_not_found(&e) => return Err(e),
+                _ => self.sealed.pop_front(),
+            };
         }
         Ok(())
+    }
+
+    fn check_sound(&self) -> Result<()> {
+        match &self.broken {
+            Some(why) => Err(Error::Poisoned { why: why.clone() }),
+            None => Ok(()),
+        }
     }
 
     fn append_record(
@@ -259,16 +294,6 @@ impl Journal {
         rows: u32,
         payload: &[u8],
     ) -> Result<()> {
-        if let Some(why) = &self.broken {
-            return Err(Error::Poisoned { why: why.clone() });
-        }
-        if self.current.as_ref().is_some_and(|c| c.len > SEGMENT_LEN_TARGET) {
-            self.sync()?;
-            self.seal();
-        }
-        if self.current.is_none() {
-            self.current = Some(self.begin_segment()?);
-        }
         let Some(current) = &mut self.current else { return Err(Error::Closed) };
         let path = segment_path(&self.root, current.segment);
         self.scratch.clear();
@@ -304,32 +329,45 @@ impl Journal {
         }
     }
 
-    fn begin_segment(&mut self) -> Result<Current> {
+    /// Begins a segment with a record of rows.
+    fn begin_segment(
+        &mut self,
+        (sequence, rows): (u64, u32),
+        payload: &[u8],
+        begun: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
         if !self.inherited.is_empty() {
             // The new header promises the length of the segment before.
             self.sync()?;
         }
         let segment = self.next_segment;
         let path = segment_path(&self.root, segment);
-        let mut file = self.disk.create(&path)?;
-        self.next_segment += 1;
         let header =
             SegmentHeader { store_id: self.store_id, segment, previous_len: self.previous_len };
-        let written = file.append(&header.encode()).and_then(|()| file.sync());
-        let synced = written
+        let at = HEADER_LEN as u64;
+        let mut bytes = header.encode();
+        let record = RecordHeader { kind: Kind::Batch, sequence, rows, synced: 0 };
+        encode_record(&mut bytes, (segment, at), record, payload).map_err(|m| m.at(&path, at))?;
+        let mut file = self.disk.create(&path)?;
+        let written = file.append(&bytes).and_then(|()| file.sync());
+        let durable = written
             .map_err(|e| Error::io("append", &path, e))
-            .and_then(|()| self.disk.sync_dir(&self.root));
-        if let Err(e) = synced {
+            .and_then(|()| self.disk.sync_dir(&self.root))
+            .and_then(|()| begun(segment));
+        if let Err(e) = durable {
             drop(file);
-            let _ = self.disk.remove_file(&path);
+            self.take_back(&path);
             return Err(e);
         }
-        Ok(Current {
-            segment,
-            file,
-            len: HEADER_LEN as u64,
-            last_sequence: 0,
-            synced: HEADER_LEN as u64,
-        })
+        self.next_segment += 1;
+        let len = bytes.len() as u64;
+        self.current = Some(Current { segment, file, len, last_sequence: 0, synced: len });
+        Ok(())
+    }
+
+    /// Removes a segment that could not be begun: its record must not be found again.
+    fn take_back(&mut self, path: &Path) {
+        let removed = self.disk.remove_file(path).and_then(|()| self.disk.sync_dir(&self.root));
+        self.broken = removed.err().map(|e| e.to_string());
     }
 }

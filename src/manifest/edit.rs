@@ -201,6 +201,17 @@ pub(crate) struct ClientKey {
     pub(crate) time: Timestamp,
 }
 
+/// Rows that go into several parts, of different days, before any of them is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bulk {
+    /// Its lowest sequence.
+    pub(crate) cut_lo: u64,
+    /// Its highest sequence.
+    pub(crate) cut_hi: u64,
+    /// How many parts are written for it.
+    pub(crate) parts: u64,
+}
+
 /// How far retention has gone, so that a clock that jumps cannot erase data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RetentionMark {
@@ -280,6 +291,25 @@ pub(crate) enum Change {
     },
     /// Retention has been looked at.
     Retention(RetentionMark),
+    /// The segment of the journal is there, and its first record is durable.
+    AddSegment {
+        /// Its number.
+        segment: u64,
+        /// The sequence of its first row.
+        first: u64,
+    },
+    /// Every row of the segment is in parts, or known to be lost: it may be gone.
+    DropSegment {
+        /// Its number.
+        segment: u64,
+    },
+    /// Parts of this cut are being written, and become listed together.
+    AddBulk(Bulk),
+    /// They are listed, or none of them is left.
+    DropBulk {
+        /// The lowest sequence of the cut.
+        cut_lo: u64,
+    },
 }
 
 /// Changes that become true together, or not at all.
@@ -398,6 +428,16 @@ impl Change {
                 put_time(out, mark.newest_time);
                 put_time(out, mark.cutoff);
             }
+            Change::AddSegment { segment, first } => {
+                put_varint(out, *segment);
+                put_varint(out, *first);
+            }
+            Change::DropSegment { segment } => put_varint(out, *segment),
+            Change::AddBulk(bulk) => {
+                put_cuts(out, bulk.cut_lo, bulk.cut_hi);
+                put_varint(out, bulk.parts);
+            }
+            Change::DropBulk { cut_lo } => put_varint(out, *cut_lo),
         }
         self.kind()
     }
@@ -421,6 +461,10 @@ impl Change {
             Change::ReserveSequences { .. } => 14,
             Change::FlushedThrough { .. } => 15,
             Change::Retention(_) => 16,
+            Change::AddSegment { .. } => 17,
+            Change::DropSegment { .. } => 18,
+            Change::AddBulk(_) => 19,
+            Change::DropBulk { .. } => 20,
         }
     }
 
@@ -453,6 +497,13 @@ impl Change {
                 let (clock, newest_time, cutoff) = (time(r)?, time(r)?, time(r)?);
                 Change::Retention(RetentionMark { clock, newest_time, cutoff })
             }
+            17 => Change::AddSegment { segment: r.varint()?, first: r.varint()? },
+            18 => Change::DropSegment { segment: r.varint()? },
+            19 => {
+                let (cut_lo, cut_hi) = cuts(r)?;
+                Change::AddBulk(Bulk { cut_lo, cut_hi, parts: r.varint()? })
+            }
+            20 => Change::DropBulk { cut_lo: r.varint()? },
             _ => return Ok(None),
         }))
     }

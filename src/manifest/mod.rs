@@ -36,7 +36,7 @@ mod state;
 mod tests;
 mod writer;
 
-pub(crate) use edit::{Change, DamageMark, Edit, Hole, PartEntry, PartFacts, StoreId};
+pub(crate) use edit::{Bulk, Change, DamageMark, Edit, Hole, PartEntry, PartFacts, StoreId};
 pub(crate) use files::{carry_out, list_files, set_aside};
 pub(crate) use follow::{Followed, ManifestFollower};
 pub(crate) use load::ManifestReport;
@@ -45,5 +45,5 @@ pub(crate) use names::{
     part_file_name, part_path, quarantine_name,
 };
 pub(crate) use recovery::{Facts, PartRef, Reconciled, Removal, reconcile};
-pub(crate) use state::ManifestState;
+pub(crate) use state::{ManifestState, Segments};
 pub(crate) use writer::Manifest;

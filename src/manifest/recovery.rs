@@ -2,7 +2,9 @@
 //!
 //! A file is removed only when every row in it is provably held elsewhere: a listed part whose
 //! footer verifies names it as an input; or its inputs are all listed and verify, so that it
-//! never came to be needed; or its day was dropped. A complete part that is not listed and whose
+//! never came to be needed; or its day was dropped; or none of its rows was ever acknowledged,
+//! since it is one of several parts that were to be listed together, and others of them are not
+//! there. A complete part that is not listed and whose
 //! inputs are gone was listed once (inputs are removed only after the edit that lists their
 //! merge is durable), or holds rows that only the journal has besides: it is adopted. What is
 //! neither goes to quarantine, never away.
@@ -56,8 +58,11 @@ pub(crate) struct Removal {
 pub(crate) struct Reconciled {
     /// Adopts parts, drops what they replace, records holes; empty if all is as listed.
     pub(crate) edit: Edit,
-    /// Files whose rows are provably held elsewhere.
+    /// Files whose rows are provably held elsewhere, or were never acknowledged.
     pub(crate) remove: Vec<Removal>,
+    /// Files that are not listed because the writer died before it could list, and acknowledge,
+    /// all that belong together: some are removed, some adopted.
+    pub(crate) leftovers: Vec<PartRef>,
     /// Files that cannot be used and are not provably needless.
     pub(crate) quarantine: Vec<Removal>,
     /// Parts that are listed again by the edit.
@@ -201,14 +206,43 @@ impl<'a> Work<'a> {
         complete.sort_by_key(|facts| {
             std::cmp::Reverse((facts.cut_hi - facts.cut_lo, facts.level, facts.part_id))
         });
+        let unlisted = self.unlisted_bulks(&complete);
         for facts in complete {
             let place = PartRef { day: facts.day, part_id: facts.part_id };
+            if let Some(whole) = unlisted.get(&place) {
+                self.result.leftovers.push(place);
+                if !whole {
+                    let why = "its ingest was never acknowledged".into();
+                    self.result.remove.push(Removal { place, why });
+                    continue;
+                }
+            }
             match self.judge(&facts) {
                 Verdict::Adopt => self.adopt(facts),
                 Verdict::Remove(why) => self.result.remove.push(Removal { place, why }),
                 Verdict::Quarantine(why) => self.result.quarantine.push(Removal { place, why }),
             }
         }
+    }
+
+    /// The files of cuts whose parts were to be listed together and are not, and whether all of
+    /// such a cut are there: then the edit that lists them may be lost.
+    fn unlisted_bulks(&self, strays: &[PartFacts]) -> HashMap<PartRef, bool> {
+        let mut out = HashMap::new();
+        for bulk in self.state.bulks().values() {
+            let own = (bulk.cut_lo, bulk.cut_hi);
+            let is_of = |f: &&PartFacts| (f.cut_lo, f.cut_hi) == own && f.inputs.is_empty();
+            let there: Vec<&PartFacts> = strays.iter().filter(is_of).collect();
+            // Nothing is merged across a cut that is being written.
+            let stray_cuts = strays.iter().map(|f| (f.cut_lo, f.cut_hi));
+            let listed_cuts = self.listed.values().map(|l| (l.cut_lo, l.cut_hi));
+            let mut others = stray_cuts.chain(listed_cuts).filter(|cut| *cut != own);
+            let merged = others.any(|(lo, hi)| lo <= own.0 && own.1 <= hi);
+            let whole = merged || there.len() as u64 >= bulk.parts;
+            let places = there.iter().map(|f| PartRef { day: f.day, part_id: f.part_id });
+            out.extend(places.map(|place| (place, whole)));
+        }
+        out
     }
 
     /// What becomes of a complete file that is not listed.
@@ -345,6 +379,8 @@ impl<'a> Work<'a> {
     fn finish(mut self) -> Reconciled {
         let mut result = self.result;
         let adopted = std::mem::take(&mut self.adopted);
+        let bulks = self.state.bulks().keys();
+        result.edit.changes.extend(bulks.map(|&cut_lo| Change::DropBulk { cut_lo }));
         let id = self.found.keys().map(|place| place.part_id).max();
         let sequence = adopted.values().map(|part| part.cut_hi).max();
         for (part_id, facts) in adopted {

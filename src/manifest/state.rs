@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::edit::{
-    Change, ClientKey, DamageMark, Delete, Edit, Hole, PartEntry, RetentionMark, StoreId,
+    Bulk, Change, ClientKey, DamageMark, Delete, Edit, Hole, PartEntry, RetentionMark, StoreId,
 };
 use crate::error::Malformed;
 
@@ -24,6 +24,17 @@ pub(crate) struct ManifestState {
     sequences_below: u64,
     flushed_through: Option<u64>,
     retention: Option<RetentionMark>,
+    segments: Segments,
+    bulks: BTreeMap<u64, Bulk>,
+}
+
+/// The segments that the journal must have.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Segments {
+    /// The sequence of the first row of each. That row was durable before its segment was listed.
+    pub(crate) first_rows: BTreeMap<u64, u64>,
+    /// The first number that none was ever listed under, nor under a higher one.
+    pub(crate) below: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +150,16 @@ impl ManifestState {
         self.flushed_through
     }
 
+    /// The segments that the journal must have.
+    pub(crate) fn segments(&self) -> &Segments {
+        &self.segments
+    }
+
+    /// The cuts of which parts were being written, by their lowest sequences.
+    pub(crate) fn bulks(&self) -> &BTreeMap<u64, Bulk> {
+        &self.bulks
+    }
+
     /// Makes the changes of an edit true; all of them, or none when it fails.
     ///
     /// # Errors
@@ -209,6 +230,20 @@ impl ManifestState {
                 self.flushed_through = self.flushed_through.max(Some(*through));
             }
             Change::Retention(mark) => self.retention = Some(*mark),
+            Change::AddSegment { segment, first } => {
+                self.segments.first_rows.insert(*segment, *first);
+                self.segments.below = self.segments.below.max(segment.saturating_add(1));
+            }
+            Change::DropSegment { segment } => {
+                self.segments.first_rows.remove(segment);
+                self.segments.below = self.segments.below.max(segment.saturating_add(1));
+            }
+            Change::AddBulk(bulk) => {
+                self.bulks.insert(bulk.cut_lo, *bulk);
+            }
+            Change::DropBulk { cut_lo } => {
+                self.bulks.remove(cut_lo);
+            }
             _ => {}
         }
     }
@@ -315,6 +350,14 @@ impl ManifestState {
         let flushed = self.flushed_through.map(|through| Change::FlushedThrough { through });
         edit.changes.extend(flushed);
         edit.changes.extend(self.retention.map(Change::Retention));
+        // The last number is dropped again if it is no longer in use, which keeps it from being
+        // Numbers of segments that are gone are not used again.
+        let last = self.segments.below.checked_sub(1);
+        edit.changes.extend(last.map(|segment| Change::DropSegment { segment }));
+        let first_rows = self.segments.first_rows.iter();
+        edit.changes
+            .extend(first_rows.map(|(&segment, &first)| Change::AddSegment { segment, first }));
+        edit.changes.extend(self.bulks.values().copied().map(Change::AddBulk));
         edit
     }
 

@@ -52,7 +52,8 @@ impl Core {
         let sequence = self.take_sequences(&mut state, u64::from(rows))?;
         let mut mark = None;
         if let Some(journal) = &mut state.journal {
-            if let Err(e) = journal.append(sequence, rows, &record) {
+            let mut begun = |segment| self.list_segment(segment, sequence);
+            if let Err(e) = journal.append(sequence, rows, &record, &mut begun) {
                 if let Error::Poisoned { why } = &e {
                     state.poisoned.get_or_insert_with(|| why.clone());
                 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::{Corruption, Error, Result};
 use crate::io::{Disk, Fsync, file_name, is_not_found};
-use crate::journal::{Gap, Replayed, is_segment};
+use crate::journal::{Gap, Replayed, is_segment, segment_lengths};
 use crate::manifest::{
     Change, DamageMark, Edit, Facts, LOCK_FILE, Manifest, ManifestState, Reconciled, Removal,
     day_dir_name, list_files, manifest_path, part_file_name, part_path, reconcile,
@@ -86,15 +86,34 @@ pub(crate) fn unknown_gaps(state: &ManifestState, replayed: &Replayed, id: u64) 
     marks.filter(|m| state.damage().all(|d| (&d.file, d.offset) != (&m.file, m.offset))).collect()
 }
 
-/// Records the gaps of the journal before its segments go.
+/// Records the gaps of the journal before its segments go; those that are gone already are expected
+/// no longer.
 pub(crate) fn record_gaps(manifest: &mut Manifest, replayed: &Replayed) -> Result<()> {
-    if unknown_gaps(manifest.state(), replayed, 0).is_empty() {
-        return Ok(());
+    let listed = |n: &u64| manifest.state().segments().first_rows.contains_key(n);
+    let missing = replayed.gaps.iter().filter_map(|gap| gap.missing).filter(listed);
+    let mut changes: Vec<Change> = missing.map(|segment| Change::DropSegment { segment }).collect();
+    if !unknown_gaps(manifest.state(), replayed, 0).is_empty() {
+        let id = manifest.reserve_ids()?.start;
+        let marks = unknown_gaps(manifest.state(), replayed, id);
+        changes.extend(marks.into_iter().map(Change::AddDamage));
     }
-    let id = manifest.reserve_ids()?.start;
-    let marks = unknown_gaps(manifest.state(), replayed, id);
-    let changes = marks.into_iter().map(Change::AddDamage).collect();
     manifest.append(&Edit { changes }, Fsync::Now)
+}
+
+/// After edits of the manifest were lost: makes it forget the segments of the journal that are not
+/// there, since the lost edits may have said that they were needless. Gives their number.
+pub(crate) fn forget_segments(
+    disk: &dyn Disk,
+    root: &Path,
+    manifest: &mut Manifest,
+) -> Result<usize> {
+    let found = segment_lengths(disk, root)?;
+    let missing = |n: &&u64| found.iter().all(|(found, _)| found != *n);
+    let gone = manifest.state().segments().first_rows.keys().filter(missing);
+    let changes: Vec<Change> = gone.map(|&segment| Change::DropSegment { segment }).collect();
+    let count = changes.len();
+    manifest.append(&Edit { changes }, Fsync::Now)?;
+    Ok(count)
 }
 
 /// Records files that recovery sets aside after edits of the manifest were lost: they may have
@@ -155,6 +174,28 @@ pub(crate) fn lost_manifest(disk: &dyn Disk, root: &Path) -> Result<Option<Error
     Ok(Some(Error::corrupted(&manifest_path(root, 1), 0, what)))
 }
 
+/// Part files that no manifest lists.
+#[derive(Debug, Default)]
+pub(crate) struct Unlisted {
+    /// Those of which nothing says why.
+    pub(crate) damage: Vec<Corruption>,
+    /// How many a writer left that died in the middle of a large ingest.
+    leftovers: usize,
+}
+
+impl Unlisted {
+    /// A sentence about the leftovers, if there are any.
+    pub(crate) fn leftovers_note(&self) -> Option<String> {
+        (self.leftovers > 0).then(|| {
+            format!(
+                "{} part files are leftovers of an ingest that ended before it was acknowledged; \
+                 the next opening for writing puts them in order",
+                self.leftovers
+            )
+        })
+    }
+}
+
 impl Core {
     /// Part files that the manifest does not list and that are not provably needless, for a
     /// reader while no writer is at work: a writer died before it listed them, or the manifest
@@ -162,12 +203,12 @@ impl Core {
     ///
     /// Costs a listing of each day's directory; nothing is looked for if there are more than
     /// `days_max`.
-    pub(crate) fn unlisted(&self, days_max: usize) -> Result<Vec<Corruption>> {
-        let Role::Reader(follower) = &self.role else { return Ok(Vec::new()) };
+    pub(crate) fn unlisted(&self, days_max: usize) -> Result<Unlisted> {
+        let Role::Reader(follower) = &self.role else { return Ok(Unlisted::default()) };
         let is_locked = || self.disk.is_locked(&self.root.join(LOCK_FILE));
         let days = self.disk.list(&self.root)?.iter().filter(|entry| entry.is_dir).count();
         if days > days_max || is_locked()? {
-            return Ok(Vec::new());
+            return Ok(Unlisted::default());
         }
         let listing = list_files(self.disk.as_ref(), &self.root)?;
         self.snapshot()?;
@@ -188,7 +229,7 @@ impl Core {
         let strays = listing.parts.iter().map(|found| found.place).filter(|place| {
             let id = place.part_id;
             let set_aside = decided.quarantine.iter().any(|q| q.place == *place);
-            let unlisted = state.part(id).is_none();
+            let unlisted = state.part(id).is_none() && !decided.leftovers.contains(place);
             unlisted && (set_aside || decided.adopted.contains(&id)) && !in_journal(&id)
         });
         let damage = strays.map(|place| Corruption {
@@ -196,9 +237,9 @@ impl Core {
             offset: 0,
             what: what.to_owned(),
         });
-        let damage = damage.collect();
+        let unlisted = Unlisted { damage: damage.collect(), leftovers: decided.leftovers.len() };
         // A writer that came meanwhile may have written them.
-        Ok(if is_locked()? { Vec::new() } else { damage })
+        Ok(if is_locked()? { Unlisted::default() } else { unlisted })
     }
 
     /// What is known of damage: lost parts and files, and marks of damaged ones that stay in use.

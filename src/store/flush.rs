@@ -1,12 +1,12 @@
 //! Memory -> part files -> manifest.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::io::{FileWriter, Fsync, is_not_found, publish};
-use crate::manifest::{Change, Edit, day_dir, part_path};
+use crate::manifest::{Bulk, Change, Edit, day_dir, part_path};
 use crate::memory::{Cut, days_of};
 use crate::part::{FileSink, Profile, write_part};
 use crate::partition::{PartEntry, PartHandle, part_entry};
@@ -64,7 +64,7 @@ impl Core {
             && state.version.memory_len().0 == 0;
         if let Some(journal) = &mut state.journal {
             // A segment that cannot be removed now is removed after a later flush.
-            let _ = journal.release(through, idle);
+            let _ = journal.release(through, idle, &mut |gone| self.unlist_segments(gone));
         }
         drop(state);
         self.changed.notify_all();
@@ -97,23 +97,60 @@ impl Core {
         Ok(through)
     }
 
-    /// Writes a cut straight into part files and lists them.
+    /// Writes a cut straight into part files and lists them: all of them, or none, also when the
+    /// process dies on the way.
     pub(crate) fn write_cut(&self, cut: &Cut) -> Result<Vec<Arc<PartHandle>>> {
         let batches: Vec<&RowBatch> = cut.batches.iter().map(|(_, b)| b.as_ref()).collect();
-        let mut written = Vec::new();
-        for day in days_of(&batches) {
+        let days = days_of(&batches);
+        let bulk = Bulk { cut_lo: cut.lo, cut_hi: cut.hi, parts: days.len() as u64 };
+        self.commit(&Edit::of(Change::AddBulk(bulk)))?;
+        let (mut begun, mut written) = (Vec::new(), Vec::new());
+        let result = days.into_iter().try_for_each(|day| {
             let id = self.part_id()?;
             let options = self.writer_options(id, day, (cut.lo, cut.hi), Profile::Flush);
             let path = part_path(&self.root, day, id);
+            begun.push((day, path.clone()));
             let summary = self.publish_file(day, &path, |file, path| {
                 write_part(&batches, &options, &mut FileSink { file, path })
             })?;
             written.push(part_entry(&summary));
+            Ok(())
+        });
+        if let Err(e) = result {
+            // What cannot be taken back now is when the store is opened again.
+            let _ = self.take_back(bulk, &begun);
+            return Err(e);
         }
-        let mut edit = Edit::default();
+        let mut edit = Edit::of(Change::DropBulk { cut_lo: cut.lo });
         written.iter().for_each(|entry| edit.push(Change::AddPart(entry.clone())));
         self.commit(&edit)?;
         Ok(written.into_iter().map(|entry| self.file_handle(entry)).collect())
+    }
+
+    /// Removes the parts of a cut that could not all be written.
+    fn take_back(&self, bulk: Bulk, begun: &[(i32, PathBuf)]) -> Result<()> {
+        for (day, path) in begun {
+            match self.disk.remove_file(path) {
+                Err(e) if is_not_found(&e) => {}
+                removed => removed.and_then(|()| self.disk.sync_dir(&day_dir(&self.root, *day)))?,
+            }
+        }
+        self.commit(&Edit::of(Change::DropBulk { cut_lo: bulk.cut_lo }))
+    }
+
+    /// Makes the manifest expect a segment of the journal, whose first record is durable.
+    pub(crate) fn list_segment(&self, segment: u64, first: u64) -> Result<()> {
+        let edit = Edit::of(Change::AddSegment { segment, first });
+        self.manifest()?.lock().append(&edit, Fsync::Now)
+    }
+
+    /// Makes the manifest expect these segments no longer.
+    fn unlist_segments(&self, gone: &[u64]) -> Result<()> {
+        let mut manifest = self.manifest()?.lock();
+        let listed = &manifest.state().segments().first_rows;
+        let gone = gone.iter().copied().filter(|segment| listed.contains_key(segment));
+        let changes = gone.map(|segment| Change::DropSegment { segment }).collect();
+        manifest.append(&Edit { changes }, Fsync::Now)
     }
 
     fn list_parts(&self, entries: &[PartEntry], through: u64) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::io::{Disk, file_name, is_not_found};
 use crate::journal::{Replayed, replay, segment_lengths};
 use crate::manifest::{
-    DamageMark, Followed, Hole, ManifestFollower, ManifestState, PartEntry, part_path,
+    DamageMark, Followed, Hole, ManifestFollower, ManifestState, PartEntry, Segments, part_path,
 };
 use crate::partition::{PartHandle, Snapshot, Version};
 
@@ -40,6 +40,8 @@ pub(crate) struct Follower {
 #[derive(Debug)]
 struct Tail {
     lengths: Vec<(u64, u64)>,
+    /// What the manifest expected before they were looked at.
+    expected: Segments,
     views: Vec<BufferView>,
 }
 
@@ -97,17 +99,22 @@ impl Follower {
 
     /// One look. A part that is missing is an error, or with `lost` a hole.
     fn look(&mut self, core: &Core, lost: bool) -> Result<Arc<Snapshot>> {
+        // A segment is missing if it is expected before and after the look, and not there.
+        let expected = self.manifest.state().segments().clone();
         let lengths = segment_lengths(core.disk.as_ref(), &self.root)?;
-        let stale = self.tail.as_ref().is_none_or(|t| t.lengths != lengths);
+        let seen = self.tail.as_ref();
+        let stale = seen.is_none_or(|t| t.lengths != lengths || t.expected != expected);
         let mut batches = Vec::new();
         if stale {
+            let (disk, store_id) = (core.disk.as_ref(), self.store_id());
             self.replayed =
-                replay(core.disk.as_ref(), &self.root, self.store_id(), &mut |sequence, batch| {
+                replay(disk, &self.root, store_id, &expected, &mut |sequence, batch| {
                     batches.push((sequence, batch));
                     Ok(())
                 })?;
         }
         let changed = self.manifest.refresh()? == Followed::Changed;
+        self.replayed.retain_expected(self.manifest.state().segments());
         if changed || self.version.is_none() {
             self.version = Some(Arc::new(self.new_version(core, lost)?));
         }
@@ -118,8 +125,8 @@ impl Follower {
             }
             let (mut cuts, mut last) = recovered.finish();
             cuts.extend(last.cut());
-            self.tail =
-                Some(Tail { lengths, views: cuts.into_iter().map(BufferView::new).collect() });
+            let views = cuts.into_iter().map(BufferView::new).collect();
+            self.tail = Some(Tail { lengths, expected, views });
         } else if changed {
             // Rows of the tail may be in parts now: read it again.
             self.tail = None;

@@ -21,7 +21,7 @@ use crate::partition::{PartHandle, Version};
 use crate::record::Timestamp;
 
 use super::core::{Core, DESCRIPTORS_MAX, Role};
-use super::damage::{lost_manifest, record_gaps, record_set_aside};
+use super::damage::{forget_segments, lost_manifest, record_gaps, record_set_aside};
 use super::follow::Follower;
 use super::ids::{Counter, ViewIds};
 use super::recovered::Recovered;
@@ -53,7 +53,16 @@ pub(crate) fn open_locked(options: Options, dir: &Path, lock: Box<dyn LockGuard>
 
     let store_id = u128::from_le_bytes(manifest.state().store_id().0);
     let mut recovered = Recovered::new(manifest.state(), options.clock.monotonic());
-    let replayed = replay(disk.as_ref(), dir, store_id, &mut |sequence, batch| {
+    if manifest_report.fallback.is_some() {
+        let gone = forget_segments(disk.as_ref(), dir, &mut manifest)?;
+        if gone > 0 {
+            report
+                .notes
+                .push(format!("{gone} journal segments are not there, as lost edits may say"));
+        }
+    }
+    let expected = manifest.state().segments();
+    let replayed = replay(disk.as_ref(), dir, store_id, expected, &mut |sequence, batch| {
         recovered.push(manifest.state(), sequence, batch);
         Ok(())
     })?;
@@ -63,7 +72,8 @@ pub(crate) fn open_locked(options: Options, dir: &Path, lock: Box<dyn LockGuard>
     let (cuts, buffer) = recovered.finish();
     let files = DescriptorCache::new(Arc::clone(&disk), DESCRIPTORS_MAX);
     let journal = (options.durability != Durability::Buffered).then(|| {
-        Journal::new(Arc::clone(&disk), dir.to_path_buf(), store_id, replayed.segments.clone())
+        let (found, unused) = (replayed.segments.clone(), manifest.state().segments().below);
+        Journal::new(Arc::clone(&disk), dir.to_path_buf(), store_id, found, unused)
     });
     let state = State {
         version: Arc::new(version_of(manifest.state(), &disk, &files, dir)),
@@ -119,7 +129,9 @@ pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
         let alone = !core.disk.is_locked(&dir.join(LOCK_FILE))?;
         core.report = follower.lock().report(alone);
     }
-    let strays = core.unlisted(UNLISTED_DAYS_MAX)?.len();
+    let unlisted = core.unlisted(UNLISTED_DAYS_MAX)?;
+    core.report.notes.extend(unlisted.leftovers_note());
+    let strays = unlisted.damage.len();
     if strays > 0 {
         core.report.notes.push(format!(
             "{strays} part files are listed by no manifest and not in use: a writer died before it \
@@ -240,6 +252,13 @@ fn recover_files(
 }
 
 fn note_recovery(todo: &Reconciled, report: &mut OpenReport) {
+    let is_removed = |place: &&PartRef| todo.remove.iter().any(|file| file.place == **place);
+    match todo.leftovers.iter().filter(is_removed).count() {
+        0 => {}
+        n => report
+            .notes
+            .push(format!("{n} parts of an ingest that was never acknowledged are gone")),
+    }
     for id in &todo.adopted {
         report.notes.push(format!("part {id:016x} was not listed and is in use again"));
     }

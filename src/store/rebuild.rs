@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::io::{Disk, is_not_found};
 use crate::journal::{replay, segment_stores};
 use crate::manifest::{
-    Facts, Manifest, ManifestFollower, PartFacts, PartRef, Removal, StoreId, carry_out, list_files,
-    part_path, reconcile,
+    Facts, Manifest, ManifestFollower, PartFacts, PartRef, Removal, Segments, StoreId, carry_out,
+    list_files, part_path, reconcile,
 };
 use crate::part::{PartReader, PartSource, ReadContext, ReadStats, verify_part};
 
@@ -47,7 +47,7 @@ pub(crate) fn rebuild(disk: &Arc<dyn Disk>, root: &Path, report: &mut RepairRepo
     let ids = found.keys().map(|place| place.part_id).max().unwrap_or(0);
     let mut sequences = complete().map(|f| f.cut_hi).max().unwrap_or(0);
     let store = u128::from_le_bytes(store_id.0);
-    replay(disk.as_ref(), root, store, &mut |sequence, batch| {
+    replay(disk.as_ref(), root, store, &Segments::default(), &mut |sequence, batch| {
         sequences = sequences.max(sequence.saturating_add(batch.len() as u64));
         Ok(())
     })?;

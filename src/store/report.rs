@@ -20,6 +20,12 @@ pub struct OpenReport {
 }
 
 impl OpenReport {
+    /// A sentence about the bytes that were cut short, if there are any.
+    pub(crate) fn torn_note(&self) -> Option<String> {
+        let bytes = self.torn_bytes;
+        (bytes > 0).then(|| format!("{bytes} bytes at the end of the journal were cut short"))
+    }
+
     /// Whether there is nothing that anybody needs to know.
     pub fn is_clean(&self) -> bool {
         self.torn_bytes == 0 && self.damage.is_empty() && self.notes.is_empty()
@@ -31,8 +37,8 @@ impl fmt::Display for OpenReport {
         if self.replayed_rows > 0 {
             writeln!(f, "{} rows were read back from the journal", self.replayed_rows)?;
         }
-        if self.torn_bytes > 0 {
-            writeln!(f, "{} bytes at the end of the journal were cut short", self.torn_bytes)?;
+        if let Some(note) = self.torn_note() {
+            writeln!(f, "{note}")?;
         }
         for damage in &self.damage {
             writeln!(f, "{damage}")?;

@@ -37,6 +37,9 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Everything that is wrong.
     pub damage: Vec<Corruption>,
+    /// Sentences about what the end of a writer left behind, which is no damage: bytes of a write
+    /// that was cut short, files that were not in use yet.
+    pub notes: Vec<String>,
     /// Whether the walk was ended before the last part.
     pub cancelled: bool,
 }
@@ -52,6 +55,9 @@ impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for damage in &self.damage {
             writeln!(f, "{damage}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "{note}")?;
         }
         write!(
             f,
@@ -76,7 +82,10 @@ impl Core {
         let mut report = VerifyReport { damage: self.report.damage.clone(), ..Default::default() };
         let lost = self.known_damage(&snapshot).into_iter().filter(|damage| damage.lost);
         report.damage.extend(lost.map(|damage| damage.place));
-        report.damage.extend(self.unlisted(usize::MAX)?);
+        let unlisted = self.unlisted(usize::MAX)?;
+        report.notes.extend(self.report.torn_note());
+        report.notes.extend(unlisted.leftovers_note());
+        report.damage.extend(unlisted.damage);
         let mut at = VerifyProgress {
             parts_total: snapshot.parts().len() as u64,
             bytes_total: snapshot.parts().iter().map(|p| p.info().length).sum(),

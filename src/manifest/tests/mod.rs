@@ -107,6 +107,14 @@ fn every_change() -> Vec<Change> {
             newest_time: Timestamp::from_nanos(4),
             cutoff: Timestamp::MIN,
         }),
+        Change::AddBulk(Bulk { cut_lo: 50, cut_hi: 59, parts: 3 }),
+        Change::AddBulk(Bulk { cut_lo: 60, cut_hi: 60, parts: 1 }),
+        Change::DropBulk { cut_lo: 50 },
+        Change::AddSegment { segment: 6, first: 20 },
+        Change::AddSegment { segment: 7, first: 30 },
+        Change::AddSegment { segment: 8, first: 40 },
+        Change::DropSegment { segment: 6 },
+        Change::DropSegment { segment: 8 },
         Change::DropPart { part_id: 1 },
         Change::DropDay { day: 5, cut: 4 },
         Change::DropDay { day: -1, cut: 19 },
@@ -129,6 +137,8 @@ fn every_change_comes_back() {
     assert_eq!(state.dropped_through(5), None);
     assert_eq!((state.ids_below(), state.sequences_below()), (1 << 20, 1 << 21));
     assert_eq!(state.flushed_through(), Some(19));
+    assert_eq!(state.bulks().values().map(|b| b.cut_hi).collect::<Vec<_>>(), [60]);
+    assert_eq!(*state.segments(), Segments { first_rows: BTreeMap::from([(7, 30)]), below: 9 });
     assert!(state.covers(-1, 19) && !state.covers(-1, 20));
     assert!(state.covers(2, 5) && !state.covers(2, 4) && !state.covers(2, 7));
     assert!(state.covers(1, 1 << 60) && !state.covers(0, 3));
@@ -179,6 +189,8 @@ struct Naive {
     dropped: BTreeMap<i32, u64>,
     below: (u64, u64),
     flushed: Option<u64>,
+    segments: Segments,
+    bulks: BTreeMap<u64, Bulk>,
 }
 
 impl Naive {
@@ -197,6 +209,8 @@ impl Naive {
             dropped: days.collect(),
             below: (state.ids_below(), state.sequences_below()),
             flushed: state.flushed_through(),
+            segments: state.segments().clone(),
+            bulks: state.bulks().clone(),
         }
     }
 
@@ -233,6 +247,20 @@ impl Naive {
             Change::ReserveSequences { below } => self.below.1 = self.below.1.max(below),
             Change::FlushedThrough { through } => self.flushed = self.flushed.max(Some(through)),
             Change::Retention(_) => {}
+            Change::AddSegment { segment, first } => {
+                self.segments.first_rows.insert(segment, first);
+                self.segments.below = self.segments.below.max(segment + 1);
+            }
+            Change::DropSegment { segment } => {
+                self.segments.first_rows.remove(&segment);
+                self.segments.below = self.segments.below.max(segment + 1);
+            }
+            Change::AddBulk(bulk) => {
+                self.bulks.insert(bulk.cut_lo, bulk);
+            }
+            Change::DropBulk { cut_lo } => {
+                self.bulks.remove(&cut_lo);
+            }
         }
         self.parts.sort_by_key(|part| (part.day, part.cut_lo));
         self.holes.sort_by_key(|hole| (hole.day, hole.cut_lo));
@@ -248,7 +276,7 @@ fn valid_change(state: &ManifestState, next: &mut u64, kind: u8, pick: u64) -> C
     let any_part = parts.get(usize::try_from(pick).unwrap() % parts.len().max(1));
     let any_hole = holes.get(usize::try_from(pick).unwrap() % holes.len().max(1));
     let day = i32::try_from(pick % 5).unwrap();
-    match (kind % 14, any_part, any_hole) {
+    match (kind % 18, any_part, any_hole) {
         (0, Some(part), _) => Change::DropPart { part_id: part.part_id },
         (1, Some(part), _) => Change::AddHole(part.hole()),
         (2, _, Some(hole)) => Change::DropHole { part_id: hole.part_id },
@@ -274,6 +302,10 @@ fn valid_change(state: &ManifestState, next: &mut u64, kind: u8, pick: u64) -> C
         (10, ..) => Change::ForgetClientKeys { through: pick % id },
         (11, ..) => Change::FlushedThrough { through: pick },
         (12, ..) => Change::ReserveIds { below: pick },
+        (13, ..) => Change::AddSegment { segment: id, first: pick },
+        (14, ..) => Change::DropSegment { segment: pick % id },
+        (15, ..) => Change::AddBulk(Bulk { cut_lo: pick, cut_hi: pick + id, parts: id }),
+        (16, ..) => Change::DropBulk { cut_lo: pick },
         _ => Change::AddPart(part(day, id, id * 10, id * 10 + 9)),
     }
 }

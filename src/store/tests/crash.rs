@@ -1,7 +1,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
-use crate::io::{CrashModel, Fault, OpKind};
+use crate::io::{CrashModel, Fault, Op, OpKind};
 
 /// What a life was told before it ended.
 #[derive(Debug, Default)]
@@ -101,13 +101,18 @@ fn sweep(durability: Durability, models: &[CrashModel], safe: impl Fn(&Told) -> 
 }
 
 /// Whether every operation from this one on reads, or removes a file that nobody needs or makes
-/// the removal of one durable.
+/// the removal of one durable, behind at most one edit that allows it.
 fn ops_of_tidying(disk: &SimDisk, from: u64) -> bool {
     let from = usize::try_from(from).unwrap();
-    disk.trace()
-        .iter()
-        .skip(from)
-        .all(|op| matches!(op.kind, OpKind::Remove | OpKind::SyncDir) || !op.kind.is_mutation())
+    let trace = disk.trace();
+    let ops = || trace.iter().skip(from);
+    let is_edit = |op: &Op| op.path.to_str().unwrap().contains("MANIFEST-");
+    ops().filter(|op| op.kind == OpKind::Append && is_edit(op)).count() <= 1
+        && ops().all(|op| match op.kind {
+            OpKind::Append | OpKind::Sync => is_edit(op),
+            OpKind::Remove | OpKind::SyncDir => true,
+            kind => !kind.is_mutation(),
+        })
 }
 
 /// The death of the process loses nothing that was acknowledged.
@@ -189,4 +194,59 @@ fn a_flip_in_the_newest_manifest() {
         }
     }
     assert!(exists(&base, &path));
+}
+
+/// A large cut over three days ends at each of its operations: its rows are all there or none is,
+/// what it leaves is called no damage, and the next life has its ground to itself.
+#[test]
+fn a_bulk_cut_is_there_whole_or_not_at_all() {
+    let durability = Durability::Process;
+    let bulk = |store: &Store| {
+        let reserved = store.core().reserve_bulk(9)?;
+        store.core().append_bulk(reserved, vec![rows(10..19)])
+    };
+    let mut whole = [0, 0];
+    for fault in [Fault::Crash, Fault::Io, Fault::NoSpace] {
+        for at in 0.. {
+            let disk = Arc::new(SimDisk::new());
+            let store = options(&disk, durability).open(root()).unwrap();
+            ingest(&store).append_batch(batch(0..10)).unwrap();
+            store.flush().unwrap();
+            let (begun, before) = (disk.ops(), numbers(&store));
+            disk.fail_once(begun + at, fault);
+            let done = bulk(&store);
+            if disk.ops() <= begun + at {
+                break;
+            }
+            if fault != Fault::Crash {
+                // The life goes on, and so does what comes behind.
+                let rows = numbers(&store);
+                assert_eq!(rows.len(), if done.is_ok() { 19 } else { 10 }, "{fault:?} at {at}");
+            }
+            for model in [CrashModel::KEEP_ALL, CrashModel::LOSE_ALL] {
+                let disk = Arc::new(disk.crash(model, 0));
+                let context = format!("{fault:?} at {at}, {model:?}");
+                let reader = options(&disk, durability).open_read_only(root()).unwrap();
+                let verified = reader.verify(&mut |_| true).unwrap();
+                assert!(verified.is_clean(), "{context}: {verified}");
+                drop(reader);
+                let store = options(&disk, durability).open(root()).unwrap();
+                let rows = numbers(&store);
+                assert!(
+                    rows.len() == 19 || (rows == before && done.is_err()),
+                    "{context}: {rows:?}"
+                );
+                whole[usize::from(rows.len() == 19)] += 1;
+                check_files(&disk, &store);
+                assert!(!exists(&disk, &root().join("quarantine")), "{context}");
+                bulk(&store).unwrap();
+                store.compact().unwrap();
+                store.close().unwrap();
+                let store = options(&disk, durability).open(root()).unwrap();
+                assert!(store.open_report().is_clean(), "{context}: {}", store.open_report());
+                assert_eq!(numbers(&store).len(), rows.len() + 9, "{context}");
+            }
+        }
+    }
+    assert!(whole.iter().all(|n| *n > 0), "{whole:?}");
 }

@@ -215,3 +215,98 @@ fn a_segment_without_one_good_byte_is_a_loss() {
     let report = repair(true);
     assert!(report.is_complete(), "{report}");
 }
+
+/// The journal is gone whole, or nothing but the header of its last segment is left: every query
+/// says so, until somebody accepts it, and then all is well.
+#[test]
+fn a_journal_that_is_gone_is_a_loss() {
+    for whole in [true, false] {
+        let disk = Arc::new(SimDisk::new());
+        let store = options(&disk, Durability::Process).open(root()).unwrap();
+        ingest(&store).append_batch(batch(0..30)).unwrap();
+        store.flush().unwrap();
+        ingest(&store).append_batch(batch(30..60)).unwrap();
+        let disk = Arc::new(disk.kill());
+        drop(store);
+        let segments = disk.files().into_iter().filter(|f| f.to_str().unwrap().contains("JOURNAL"));
+        for path in segments {
+            match whole {
+                true => disk.remove_file(&path).unwrap(),
+                false => assert!(disk.cut(&path, 56)),
+            }
+        }
+        let reader = options(&disk, Durability::Process).open_read_only(root()).unwrap();
+        assert!(strictly(&reader, "*").is_err() && !reader.open_report().is_clean());
+        assert!(!reader.verify(&mut |_| true).unwrap().is_clean());
+        assert_eq!(skipping(&reader, "*"), (30, 1, 0));
+        for _ in 0..3 {
+            let store = options(&disk, Durability::Process).open(root()).unwrap();
+            assert!(strictly(&store, "*").is_err(), "it is not forgotten");
+            ingest(&store).append_batch(batch(60..61)).unwrap();
+            store.close().unwrap();
+        }
+        assert!(strictly(&reader, "*").is_err());
+        let report = options(&disk, Durability::Process).repair(root(), true).unwrap();
+        assert!(report.is_complete(), "{report}");
+        let store = options(&disk, Durability::Process).open(root()).unwrap();
+        assert!(store.open_report().is_clean(), "{}", store.open_report());
+        assert_eq!(strictly(&store, "*").unwrap(), 33);
+        store.close().unwrap();
+    }
+}
+
+/// The directory of a store that was killed, closed or only ever buffered lacks nothing, however
+/// often it is opened, by a writer or a reader.
+#[test]
+fn a_journal_that_may_be_gone_is_no_loss() {
+    for durability in [Durability::Buffered, Durability::Process, Durability::Sync] {
+        let disk = Arc::new(SimDisk::new());
+        let mut appended = 0;
+        for life in 0..6 {
+            let (reader, store) = (life % 2 == 1, options(&disk, durability).open(root()).unwrap());
+            assert!(store.open_report().is_clean(), "{}", store.open_report());
+            let ingest = ingest(&store);
+            for flushes in [false, true, false] {
+                ingest.append_batch(batch(appended..appended + 10)).unwrap();
+                appended += 10;
+                if flushes {
+                    store.flush().unwrap();
+                }
+                if reader {
+                    let reader = options(&disk, durability).open_read_only(root()).unwrap();
+                    assert!(reader.open_report().is_clean(), "{}", reader.open_report());
+                    assert!(strictly(&reader, "*").is_ok());
+                }
+            }
+            drop(ingest);
+            store.close().unwrap();
+            assert!(disk.files().iter().all(|f| !f.to_str().unwrap().contains("JOURNAL")));
+        }
+        let store = options(&disk, Durability::Process).open_read_only(root()).unwrap();
+        assert_eq!(numbers(&store), (0..appended).collect::<Vec<_>>());
+    }
+}
+
+/// A write that was under way when the machine stopped is named by whoever checks; it is no
+/// damage.
+#[test]
+fn bytes_that_were_cut_short_are_named() {
+    let disk = Arc::new(SimDisk::new());
+    let store = options(&disk, Durability::Process).open(root()).unwrap();
+    let ingest = ingest(&store);
+    ingest.append_batch(batch(0..10)).unwrap();
+    ingest.append_batch(batch(10..20)).unwrap();
+    let disk = Arc::new(disk.kill());
+    let segment = disk.files().into_iter().find(|f| f.to_str().unwrap().contains("JOURNAL"));
+    let segment = segment.unwrap();
+    let len = disk.read_file(&segment).unwrap().len() as u64;
+    assert!(disk.cut(&segment, len - 1));
+    let reader = options(&disk, Durability::Process).open_read_only(root()).unwrap();
+    let verified = reader.verify(&mut |_| true).unwrap();
+    assert!(verified.is_clean(), "{verified}");
+    assert!(
+        verified.to_string().contains("at the end of the journal were cut short"),
+        "{verified}"
+    );
+    assert_eq!(strictly(&reader, "*").unwrap(), 10);
+}
