@@ -368,6 +368,7 @@ const REFUSED: &[&str] = &[
     "* | generate_sequence 0",
     "options(concurency=1) *",
     "options(time_offset=x) *",
+    "options(global_filter=(a or f:in(b | fields f))) *",
     "a\n  b or\n    )",
     "caf\u{e9} \u{65e5}\u{672c} = x",
 ];

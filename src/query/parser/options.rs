@@ -1,6 +1,6 @@
 //! `options(...)` in front of a query.
 
-use super::super::ast::{Filter, QueryOptions};
+use super::super::ast::{Filter, Predicate, QueryOptions, StreamIds, ValueSet};
 use super::super::fault::Fault;
 use super::super::names;
 use super::{Parsed, Parser};
@@ -41,7 +41,7 @@ impl Parser<'_> {
             "ignore_global_time_filter" => {
                 options.ignore_global_time_filter = Some(self.boolean()?);
             }
-            _ => options.global_filter = Some(Box::new(self.parenthesised_filter()?)),
+            _ => options.global_filter = Some(Box::new(self.global_filter()?)),
         }
         Ok(())
     }
@@ -55,7 +55,27 @@ impl Parser<'_> {
         }
     }
 
-    fn parenthesised_filter(&mut self) -> Parsed<Filter> {
-        self.nested(|p| p.condition())
+    fn global_filter(&mut self) -> Parsed<Filter> {
+        let start = self.peek().start();
+        let filter = self.nested(|p| p.condition())?;
+        if holds_subquery(&filter) {
+            return Err(Fault::new(start, "a global filter cannot hold a subquery")
+                .hint("it would apply to its own subquery; filter by that in the query instead"));
+        }
+        Ok(filter)
+    }
+}
+
+fn holds_subquery(filter: &Filter) -> bool {
+    match filter {
+        Filter::And(list) | Filter::Or(list) => list.iter().any(holds_subquery),
+        Filter::Not(inner) => holds_subquery(inner),
+        Filter::Field {
+            predicate:
+                Predicate::In(set) | Predicate::ContainsAll(set) | Predicate::ContainsAny(set),
+            ..
+        } => matches!(set, ValueSet::Query { .. }),
+        Filter::StreamId(ids) => matches!(ids, StreamIds::Query { .. }),
+        _ => false,
     }
 }

@@ -47,7 +47,8 @@ impl Regex {
         let syntax =
             syntax::Config::new().utf8(false).dot_matches_new_line(true).nest_limit(NEST_LIMIT);
         let config = meta::Config::new()
-            .utf8_empty(false)
+            // An empty match inside a character would let a replacement tear it apart.
+            .utf8_empty(true)
             .nfa_size_limit(Some(NFA_SIZE_LIMIT))
             .hybrid_cache_capacity(HYBRID_CACHE);
         let compiled = meta::Builder::new()

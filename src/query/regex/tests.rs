@@ -87,3 +87,12 @@ fn values_may_be_any_bytes() {
     let regex = Regex::new("b$").unwrap();
     assert!(regex.is_match(b"\xff\xfeb"));
 }
+
+#[test]
+fn empty_matches_are_between_characters() {
+    let regex = Regex::new("x*").unwrap();
+    let found = |text: &str| -> Vec<usize> {
+        regex.meta().find_iter(text).map(|found| found.start()).collect()
+    };
+    assert_eq!(found("a\u{f6}x\u{65e5}"), [0, 1, 3, 7]);
+}
