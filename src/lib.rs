@@ -25,8 +25,8 @@ pub use ingest::{IngestOptions, IngestReport, RejectExample, RejectReason, Rejec
 pub use options::{Durability, Options, QueryOptions};
 pub use query::ast::{self, StatsItem};
 pub use query::{
-    CancelHandle, FieldFilters, Filter, Pipe, Query, QueryStats, Regex, Row, Rows, field, message,
-    write_json,
+    CancelHandle, ColumnValues, Columns, FieldFilters, Filter, Pipe, Query, QueryStats, Regex, Row,
+    Rows, field, message, write_json,
 };
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};
 pub use store::{

@@ -28,7 +28,7 @@ fn execute(parts: &Arc<TestParts>, query: &Query, options: &QueryOptions) -> Row
 }
 
 fn collect(rows: Rows) -> Result<Vec<Fields>> {
-    let fields = |row: super::rows::Row| {
+    let fields = |row: super::answer::Row| {
         let fields =
             row.fields().filter(|(name, value)| !value.is_empty() && *name != "_stream_id");
         fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Fields>()
@@ -283,10 +283,35 @@ fn rows_print_as_json() {
     let pipes = vec![Pipe::Delete(vec![name("_stream_id")])];
     let mut rows = execute(&parts, &query(Filter::All, pipes), &QueryOptions::new());
     let mut out = Vec::new();
-    super::rows::write_json(&rows.next().unwrap().unwrap(), &mut out);
+    super::answer::write_json(&rows.next().unwrap().unwrap(), &mut out);
     let expected = concat!(
         r#"{"_time":"1970-01-01T00:00:00Z","_stream":"{app=\"web\"}","#,
         r#""_msg":"say \"hi\"\n","app":"web"}"#
     );
     assert_eq!(String::from_utf8(out).unwrap(), expected);
+}
+
+/// Rows that were taken are not in the columns that follow; all others are, once.
+#[test]
+fn columns_go_on_where_rows_ended() {
+    let row = |n: i64| TestRow {
+        time: n,
+        labels: vec![("app", "web".to_owned())],
+        fields: vec![("n", n.to_string())],
+    };
+    let rows: Vec<TestRow> = (0..10_000).map(row).collect();
+    let parts = Arc::new(TestParts::write(&rows, &[10_000], 4_000, Profile::Buffer));
+    let mut rows = execute(&parts, &query(Filter::All, Vec::new()), &QueryOptions::new());
+    let mut seen: Vec<i64> = Vec::new();
+    for _ in 0..3 {
+        seen.push(rows.next().unwrap().unwrap().get("n").parse().unwrap());
+    }
+    while let Some(columns) = rows.next_columns() {
+        let columns = columns.unwrap();
+        let numbers = columns.column("n").unwrap();
+        assert_eq!(numbers.iter().len(), columns.len());
+        seen.extend(numbers.iter().map(|n| n.parse::<i64>().unwrap()));
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..10_000).collect::<Vec<_>>());
 }

@@ -15,9 +15,10 @@
 //! * [`value_key`]: values compared in the total order.
 //! * [`scan`]: from parts to the rows that pass, reading as little as possible.
 //! * [`pipe`]: what happens to rows between the scan and the caller.
-//! * [`plan`], [`exec`], [`explain`], [`rows`], [`counters`]: how a query runs, its answer, what it
-//!   read.
+//! * [`plan`], [`exec`], [`explain`], [`rows`], [`answer`], [`counters`]: how a query runs, its
+//!   answer, what it read.
 
+mod answer;
 pub mod ast;
 mod batch;
 mod builder;
@@ -52,6 +53,7 @@ pub(crate) mod testing;
 pub(crate) mod treegen;
 mod value_key;
 
+pub use answer::{ColumnValues, Columns, Row, write_json};
 pub use ast::{Filter, Pipe, Query};
 pub use builder::{FieldFilters, field, message};
 pub(crate) use context::TimeRange;
@@ -59,7 +61,7 @@ pub use counters::QueryStats;
 pub(crate) use exec::{closed_time_range, execute_parts};
 pub(crate) use explain::explain;
 pub use regex::Regex;
-pub use rows::{CancelHandle, Row, Rows, write_json};
+pub use rows::{CancelHandle, Rows};
 pub(crate) use scan::{Lost, PartBounds, PartSet};
 
 #[cfg(test)]

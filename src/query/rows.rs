@@ -1,18 +1,17 @@
 //! What a query gives back: rows one by one, or whole batches of columns.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use crossbeam::channel::{Receiver, bounded};
 
+use super::answer::{Columns, Row};
 use super::batch::Batch;
 use super::context::Flow;
 use super::counters::QueryStats;
 use super::exec::Execution;
-use super::json;
 use crate::error::{Corruption, Error, Result};
 
 /// Batches that wait for the consumer; workers wait when it is full.
@@ -28,7 +27,7 @@ const QUEUE: usize = 4;
 pub struct Rows {
     execution: Arc<Execution>,
     state: State,
-    current: Option<(Arc<TextBatch>, Range<usize>)>,
+    current: Option<Columns>,
 }
 
 #[derive(Debug)]
@@ -63,6 +62,24 @@ impl Rows {
     /// Ends the query from another thread.
     pub fn cancel_handle(&self) -> CancelHandle {
         CancelHandle { cancelled: self.execution.cancelled().clone() }
+    }
+
+    /// The next rows as columns, some thousands at a time: what programs need that look at few of
+    /// the fields, or hand columns on. Rows that were taken one by one are not among them. `None`
+    /// after the last ones.
+    ///
+    /// # Errors
+    /// Those of the query, after which it ends.
+    pub fn next_columns(&mut self) -> Option<Result<Columns>> {
+        loop {
+            match self.current.take().filter(|columns| !columns.is_empty()) {
+                Some(rest) => return Some(Ok(rest)),
+                None => match self.next_batch()? {
+                    Ok(batch) => self.current = Some(Columns::new(batch)),
+                    Err(e) => return Some(Err(e)),
+                },
+            }
+        }
     }
 
     /// The next batch of columns; `None` after the last one.
@@ -134,16 +151,11 @@ impl Iterator for Rows {
 
     fn next(&mut self) -> Option<Result<Row>> {
         loop {
-            if let Some((batch, rows)) = &mut self.current
-                && let Some(row) = rows.next()
-            {
-                return Some(Ok(Row { batch: batch.clone(), row }));
+            if let Some(row) = self.current.as_mut().and_then(Columns::take_row) {
+                return Some(Ok(row));
             }
             match self.next_batch()? {
-                Ok(batch) => {
-                    let rows = 0..batch.rows();
-                    self.current = Some((Arc::new(TextBatch::new(&batch)), rows));
-                }
+                Ok(batch) => self.current = Some(Columns::new(batch)),
                 Err(e) => return Some(Err(e)),
             }
         }
@@ -174,102 +186,4 @@ impl CancelHandle {
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
-}
-
-/// A batch as texts.
-#[derive(Debug)]
-struct TextBatch {
-    columns: Vec<(Arc<str>, TextColumn)>,
-}
-
-/// The values of a column, one after the other.
-#[derive(Debug)]
-enum TextColumn {
-    Same(String),
-    Each { text: String, ends: Vec<usize> },
-}
-
-impl TextBatch {
-    fn new(batch: &Batch) -> TextBatch {
-        let columns = batch.columns().iter().map(|(name, column)| {
-            let text = match column {
-                super::column::Column::Const(value) => {
-                    TextColumn::Same(String::from_utf8_lossy(value).into_owned())
-                }
-                column => TextColumn::each(&column.as_text(batch.rows())),
-            };
-            (name.clone(), text)
-        });
-        TextBatch { columns: columns.collect() }
-    }
-}
-
-impl TextColumn {
-    /// Values that are not UTF-8 get U+FFFD where they are not.
-    fn each(values: &crate::record::TextVec) -> TextColumn {
-        if let Ok(text) = std::str::from_utf8(values.bytes()) {
-            let ends: Vec<usize> = values.ends().iter().map(|e| *e as usize).collect();
-            if ends.iter().all(|&end| text.is_char_boundary(end)) {
-                return TextColumn::Each { text: text.to_owned(), ends };
-            }
-        }
-        let (mut text, mut ends) = (String::new(), Vec::new());
-        for value in values.iter() {
-            text.push_str(&String::from_utf8_lossy(value));
-            ends.push(text.len());
-        }
-        TextColumn::Each { text, ends }
-    }
-
-    fn get(&self, row: usize) -> &str {
-        match self {
-            TextColumn::Same(value) => value,
-            TextColumn::Each { text, ends } => {
-                let start = match row.checked_sub(1) {
-                    Some(before) => ends.get(before).copied().unwrap_or(text.len()),
-                    None => 0,
-                };
-                let end = ends.get(row).copied().unwrap_or(text.len());
-                text.get(start..end).unwrap_or("")
-            }
-        }
-    }
-}
-
-/// One row of an answer.
-#[derive(Debug, Clone)]
-pub struct Row {
-    batch: Arc<TextBatch>,
-    row: usize,
-}
-
-impl Row {
-    /// Name and value of each field in the order of the answer's columns; the value of a field
-    /// that the row lacks is empty.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.batch.columns.iter().map(|(name, column)| (&**name, column.get(self.row)))
-    }
-
-    /// The value of a field; empty if the row lacks it.
-    pub fn get(&self, name: &str) -> &str {
-        let column = self.batch.columns.iter().find(|(n, _)| &**n == name);
-        column.map_or("", |(_, column)| column.get(self.row))
-    }
-}
-
-/// Appends a row as a JSON object on one line, without a line end. Fields without a value are
-/// left out; all values are strings.
-pub fn write_json(row: &Row, out: &mut Vec<u8>) {
-    out.push(b'{');
-    let mut first = true;
-    for (name, value) in row.fields().filter(|(_, value)| !value.is_empty()) {
-        if !first {
-            out.push(b',');
-        }
-        first = false;
-        json::push_string(out, name.as_bytes());
-        out.push(b':');
-        json::push_string(out, value.as_bytes());
-    }
-    out.push(b'}');
 }

@@ -38,6 +38,11 @@ impl TextVec {
         Ok(TextVec { ends, bytes })
     }
 
+    /// The buffers: the end of each string, and all bytes.
+    pub(crate) fn into_parts(self) -> (Vec<u32>, Vec<u8>) {
+        (self.ends, self.bytes)
+    }
+
     /// Appends a string. The sum of all lengths must stay below 4 GiB, which the caps of blocks
     /// and batches guarantee; beyond it the string is stored as empty.
     pub(crate) fn push(&mut self, value: &[u8]) {
