@@ -92,12 +92,26 @@ fn comparable(rows: Vec<Fields>, sketch: &Sketch) -> Vec<Fields> {
                 *value = format!("{x:.9e}");
             }
         }
+        for name in &sketch.json {
+            row.entry(name.clone()).and_modify(|value| *value = sorted_members(value));
+        }
     }
     rows.retain(|row| !row.is_empty());
     if !sketch.ordered {
         rows.sort();
     }
     rows
+}
+
+/// An object, or an array of texts of objects, with their members by name.
+fn sorted_members(json: &str) -> String {
+    match serde_json::from_str(json).unwrap() {
+        serde_json::Value::Array(items) => {
+            let texts = items.iter().map(|item| sorted_members(item.as_str().unwrap()));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        object => object.to_string(),
+    }
 }
 
 /// The query, and its rows by the naive evaluator; the reason if the text cannot be run.

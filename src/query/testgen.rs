@@ -4,6 +4,8 @@
 //! quotes, numbers in many spellings, words of other scripts. The queries stay where the answer
 //! is fixed: whatever picks rows does so by a total order. Same seed, same rows and queries.
 
+mod pipes;
+
 use super::naive::Row;
 
 /// 2024-02-28T23:59:50Z, ten seconds before a leap day.
@@ -100,8 +102,8 @@ const MIXED: [&str; 24] = [
 ];
 const ADDRESSES: [&str; 5] = ["10.0.0.1", "10.0.0.200", "192.168.1.7", "10.0.0.1:80", "unknown"];
 /// Fields that queries name; the last one never exists.
-const FIELDS: [&str; 11] =
-    ["_msg", "level", "i", "d", "ip", "u", "rare", "app", "host", "nest.x", "nosuch"];
+const FIELDS: [&str; 13] =
+    ["_msg", "level", "i", "d", "ip", "u", "rare", "app", "host", "nest.x", "made", "a", "nosuch"];
 
 /// A row as a line of JSON, and as the naive evaluator sees it.
 #[derive(Debug, Clone)]
@@ -208,6 +210,8 @@ pub(crate) struct Sketch {
     pub(crate) ordered: bool,
     /// Fields whose last digit may depend on rounding.
     pub(crate) approx: Vec<String>,
+    /// Fields that hold JSON objects, whose members have no order.
+    pub(crate) json: Vec<String>,
 }
 
 impl Sketch {
@@ -219,8 +223,10 @@ impl Sketch {
 
 /// A random query over [`rows`].
 pub(crate) fn query(rng: &mut Rng) -> Sketch {
-    let mut sketch = Sketch { parts: vec![filter(rng, 2)], ..Sketch::default() };
-    for _ in 0..rng.below(4) {
+    let options = if rng.one_in(12) { pipes::options(rng) } else { String::new() };
+    let start = format!("{options}{}", filter(rng, 2));
+    let mut sketch = Sketch { parts: vec![start], ..Sketch::default() };
+    for _ in 0..rng.below(5) {
         let pipe = row_pipe(rng, &mut sketch.ordered);
         sketch.parts.push(pipe);
     }
@@ -245,7 +251,13 @@ fn filter(rng: &mut Rng, depth: usize) -> String {
 }
 
 fn leaf(rng: &mut Rng) -> String {
-    match rng.below(11) {
+    match rng.below(13) {
+        11 => {
+            let from = rng.pick(&["level", "app", "ip", "id"]);
+            let how = rng.pick(&["any", "all"]);
+            format!("{}:contains_{how}({} | fields {from})", rng.pick(&FIELDS), no_stream(rng))
+        }
+        12 => format!("{}*:{}", rng.pick(&["n", "i", "r", "nosuch"]), text_predicate(rng)),
         10 => {
             let (field, inner) = (rng.pick(&FIELDS), no_stream(rng));
             let end = rng.pick(&["fields", "uniq by"]);
@@ -274,7 +286,25 @@ fn text_predicate(rng: &mut Rng) -> String {
     let part: String = chars[..1 + rng.below(chars.len())].iter().collect();
     let (word, part) = (quote(word), quote(&part));
     let other = quote(rng.pick(&WORDS));
-    match rng.below(18) {
+    match rng.below(20) {
+        18 | 19 => {
+            let patterns = [
+                "took <N>ms",
+                "id=<N>",
+                "<IP4>",
+                "<W>=1",
+                "user:<N>",
+                "<DATE>T<TIME>",
+                "<DATETIME>",
+                "/path/<N>",
+                "<N>",
+                "<W>",
+                "<W>.<W>",
+                "",
+            ];
+            let anchor = rng.pick(&["", "_full", "_prefix", "_suffix"]);
+            format!("pattern_match{anchor}({})", quote(rng.pick(&patterns)))
+        }
         15 => rng.pick(&["ipv6_range(\"::ffff:10.0.0.0/120\")", "ipv6_range(\"::/0\")"]).to_owned(),
         16 => format!("json_array_contains_any(a, {word}, true)"),
         17 => {
@@ -333,7 +363,18 @@ fn time_filter(rng: &mut Rng) -> String {
         ])
     };
     let (a, b) = (moment(rng), moment(rng));
-    match rng.below(5) {
+    match rng.below(7) {
+        5 => format!(
+            "_time:day_range[{}, 23:59:57){}",
+            rng.pick(&["00:00", "23:59"]),
+            rng.pick(&["", " offset 1h", " offset -10s"])
+        )
+        .replace("23:59:57", rng.pick(&["00:00", "24:00", "01:00"])),
+        6 => format!(
+            "_time:week_range{}{}",
+            rng.pick(&["[Wed, Thu)", "[Thu, Sat]", "(Sun, Wed]"]),
+            rng.pick(&["", " offset 2h"])
+        ),
         0 => format!("_time:{a}"),
         1 => format!("_time:[{a},{b})"),
         2 => format!("_time:({a},{b}]"),
@@ -355,7 +396,9 @@ fn some_fields(rng: &mut Rng, most: usize) -> Vec<&'static str> {
 
 /// A pipe behind which rows still have their `id`.
 fn row_pipe(rng: &mut Rng, ordered: &mut bool) -> String {
-    match rng.below(15) {
+    match rng.below(24) {
+        15..=22 => pipes::maker(rng),
+        23 => pipes::join(rng),
         8 => format!("len({}) as made", rng.pick(&FIELDS)),
         9 => format!(
             "split {} from {} as made",
@@ -410,7 +453,8 @@ fn no_stream(rng: &mut Rng) -> String {
 fn last_pipe(rng: &mut Rng, sketch: &mut Sketch) {
     sketch.ordered = false;
     let fields = some_fields(rng, 2).join(", ");
-    let pipe = match rng.below(8) {
+    let pipe = match rng.below(11) {
+        8..=10 => pipes::last(rng, sketch),
         7 => format!("union ({} | fields id, _time, i)", filter(rng, 1)),
         0 => format!("uniq by ({fields}){}", rng.pick(&["", " with hits"])),
         1 => format!("uniq by ({fields}) with hits limit {}", 1 + rng.below(5)),
@@ -424,7 +468,25 @@ fn last_pipe(rng: &mut Rng, sketch: &mut Sketch) {
 }
 
 fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
-    let by = match rng.below(6) {
+    let by = match rng.below(9) {
+        6..=8 => format!(
+            "by ({}) ",
+            rng.pick(&[
+                "_time:5s offset 2s",
+                "_time:1h offset -10s",
+                "_time:month",
+                "_time:week offset 1d",
+                "_time:year",
+                "_time:day",
+                "i:10 offset 3",
+                "i:0.5 offset 0.2",
+                "d:1s offset 100ms",
+                "ip:/24",
+                "ip:/0",
+                "d:/8",
+                "i:7 offset -2, level",
+            ])
+        ),
         0 => String::new(),
         1 => "by (_time:5s) ".to_owned(),
         2 => "by (i:10) ".to_owned(),
@@ -434,7 +496,11 @@ fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
     let mut functions = Vec::new();
     for i in 0..1 + rng.below(3) {
         let field = rng.pick(&["i", "d", "u", "rare", "id", "nosuch"]);
-        let function = match rng.below(16) {
+        let function = match rng.below(20) {
+            16 => format!("row_min({field}, level, n*, id)"),
+            17 => format!("row_max({field}, _time, i)"),
+            18 => format!("json_values(id, {field}) sort by ({field} desc, id) limit 4"),
+            19 => format!("histogram({field})"),
             13 => format!("stddev({})", rng.pick(&["i", "id", "rare"])),
             14 => format!("{}({field}, id)", rng.pick(&["field_max", "field_min"])),
             15 => format!("count_uniq_hash({field})"),
@@ -453,6 +519,9 @@ fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
         };
         if ["sum", "avg", "stddev"].iter().any(|f| function.starts_with(f)) {
             sketch.approx.push(format!("r{i}"));
+        }
+        if ["row_", "json"].iter().any(|f| function.starts_with(f)) {
+            sketch.json.push(format!("r{i}"));
         }
         let condition =
             if rng.one_in(4) { format!(" if ({})", no_stream(rng)) } else { String::new() };
@@ -475,6 +544,24 @@ mod tests {
         };
         assert_eq!(make(1), make(1));
         assert_ne!(make(1), make(2));
+    }
+
+    /// What never comes up is not compared with anything.
+    #[test]
+    fn every_family_comes_up() {
+        let mut rng = Rng::new(1);
+        let texts: Vec<String> = (0..6_000).map(|_| query(&mut rng).text()).collect();
+        let families = "math format encode: decode: extract extract_regexp replace_regexp \
+            pack_json pack_logfmt unpack_json unpack_logfmt unpack_syslog unpack_words time_add \
+            set_stream_fields join union facets running_stats total_stats histogram row_min \
+            row_max json_values offset time_offset global_filter contains_any( contains_all( \
+            pattern_match pattern_match_full pattern_match_prefix pattern_match_suffix \
+            _time:month _time:week day_range week_range keep_original_fields \
+            skip_empty_results result_prefix drop_duplicates rows( inner";
+        for family in families.split_ascii_whitespace() {
+            let count = texts.iter().filter(|text| text.contains(family)).count();
+            assert!(count >= 5, "{family} comes up {count} times");
+        }
     }
 
     #[test]

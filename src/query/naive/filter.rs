@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 
 use super::value::{covered, ipv4, number};
-use super::{Row, text};
+use super::{Row, pattern, text};
 use crate::query::ast::{
     CompareOp, FieldOp, FieldPattern, Filter, LabelOp, Predicate, StreamSelector, TimeFilter,
     TimeForm, TimePoint, ValueSet, WeekRange,
@@ -84,6 +84,7 @@ fn holds(predicate: &Predicate, value: &str, row: &Row) -> bool {
         Predicate::ContainsCommonCase(list) => {
             list.iter().flat_map(|p| common_cases(p)).any(|p| phrase_at(value, &p, true).is_some())
         }
+        Predicate::PatternMatch(p) => pattern::fits(p, value),
         Predicate::JsonArrayContainsAny(list) => {
             text::scalars(value).iter().any(|item| list.contains(item))
         }
@@ -118,7 +119,7 @@ fn common_cases(p: &str) -> Vec<String> {
     out
 }
 
-fn is_word(c: char) -> bool {
+pub(super) fn is_word(c: char) -> bool {
     let mut buffer = [0; 4];
     WORD.is_match(&*c.encode_utf8(&mut buffer))
 }

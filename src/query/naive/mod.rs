@@ -10,10 +10,16 @@
     reason = "small numbers of tests, and a clear failure is all that a test needs"
 )]
 
+mod extract;
 mod filter;
+mod format;
+mod math;
+mod pattern;
 mod pipe;
+mod running;
 mod stats;
 mod text;
+mod unpack;
 mod value;
 
 use std::collections::BTreeMap;
@@ -21,7 +27,7 @@ use std::collections::BTreeMap;
 pub(crate) use filter::matches;
 pub(crate) use value::{compare, number, print_time};
 
-use super::ast::{Filter, Pipe, Predicate, Query, RightSide, ValueSet};
+use super::ast::{Filter, Pipe, Predicate, Query, QueryOptions, RightSide, ValueSet};
 
 /// A row: the fields that have a value, and what the storage knows of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,44 +67,106 @@ pub(crate) enum Order {
 
 /// Runs `query` over `rows`, which come in append order.
 pub(crate) fn run(query: &Query, rows: &[Row], now: i64) -> (Vec<Row>, Order) {
-    let all = rows;
-    let mut rows: Vec<Row> = rows.to_vec();
-    rows.sort_by(|a, b| {
-        (a.time, a.get("_stream").as_bytes()).cmp(&(b.time, b.get("_stream").as_bytes()))
-    });
-    let filter = with_values(&query.filter, all, now);
-    rows.retain(|r| matches(&filter, r, now));
-    let mut order = Order::Canonical;
-    for pipe in &query.pipes {
-        match pipe {
-            Pipe::Union(RightSide::Query(right)) => rows.extend(run(right, all, now).0),
-            Pipe::Filter(filter) => {
-                let pipe = Pipe::Filter(with_values(filter, all, now));
-                (rows, order) = pipe::apply(&pipe, rows, order, now);
-            }
-            pipe => (rows, order) = pipe::apply(pipe, rows, order, now),
-        }
-    }
-    (rows, order)
+    Runner { all: rows, now, options: QueryOptions::default() }.run(query)
 }
 
-/// The filter with the values of its subqueries written out.
-fn with_values(filter: &Filter, all: &[Row], now: i64) -> Filter {
-    let each = |list: &[Filter]| list.iter().map(|f| with_values(f, all, now)).collect();
-    match filter {
-        Filter::And(list) => Filter::And(each(list)),
-        Filter::Or(list) => Filter::Or(each(list)),
-        Filter::Not(inner) => Filter::Not(Box::new(with_values(inner, all, now))),
-        Filter::Field {
-            field,
-            predicate: Predicate::In(ValueSet::Query { query, field: from }),
-        } => {
-            let (found, _) = run(query, all, now);
-            let values = found.iter().map(|r| r.get(from).to_owned()).collect();
-            let predicate = Predicate::In(ValueSet::List(values));
-            Filter::Field { field: field.clone(), predicate }
+/// What a query and its subqueries share.
+struct Runner<'a> {
+    all: &'a [Row],
+    now: i64,
+    /// Those of the query around this one.
+    options: QueryOptions,
+}
+
+impl Runner<'_> {
+    fn run(&self, query: &Query) -> (Vec<Row>, Order) {
+        let runner = self.within(&query.options);
+        let now = self.now;
+        let mut rows: Vec<Row> = self.all.to_vec();
+        rows.sort_by(|a, b| {
+            (a.time, a.get("_stream").as_bytes()).cmp(&(b.time, b.get("_stream").as_bytes()))
+        });
+        if let Some(shift) = &runner.options.time_offset {
+            // The filters look back, and the rows come forward.
+            for row in &mut rows {
+                row.time += shift.nanos;
+                let time = print_time(row.time);
+                row.set("_time", &time);
+            }
         }
-        other => other.clone(),
+        for filter in [Some(&query.filter), runner.options.global_filter.as_deref()] {
+            let filter = filter.map(|f| runner.with_values(f));
+            rows.retain(|r| filter.as_ref().is_none_or(|f| matches(f, r, now)));
+        }
+        let mut order = Order::Canonical;
+        for pipe in &query.pipes {
+            match pipe {
+                Pipe::Union(right) => {
+                    rows.extend(runner.right_side(right));
+                    order = Order::Arrival;
+                }
+                Pipe::Join(plan) => {
+                    rows = running::join(plan, &rows, &runner.right_side(&plan.right));
+                }
+                Pipe::Filter(filter) => {
+                    let pipe = Pipe::Filter(runner.with_values(filter));
+                    (rows, order) = pipe::apply(&pipe, rows, order, now);
+                }
+                pipe => (rows, order) = pipe::apply(pipe, rows, order, now),
+            }
+        }
+        (rows, order)
+    }
+
+    /// The runner of what stands inside a query with these options.
+    fn within(&self, own: &QueryOptions) -> Runner<'_> {
+        let mut options = self.options.clone();
+        options.time_offset = own.time_offset.clone().or(options.time_offset);
+        let filters = [options.global_filter.take(), own.global_filter.clone()];
+        let filters: Vec<Filter> = filters.into_iter().flatten().map(|f| *f).collect();
+        options.global_filter = (!filters.is_empty()).then(|| Box::new(Filter::And(filters)));
+        Runner { all: self.all, now: self.now, options }
+    }
+
+    fn right_side(&self, right: &RightSide) -> Vec<Row> {
+        match right {
+            RightSide::Query(query) => self.run(query).0,
+            RightSide::Rows(rows) => {
+                let row = |fields: &Vec<(String, String)>| {
+                    let mut row = Row::default();
+                    fields.iter().for_each(|(name, value)| row.set(name, value));
+                    row
+                };
+                rows.iter().map(row).collect()
+            }
+        }
+    }
+
+    /// The filter with the values of its subqueries written out.
+    fn with_values(&self, filter: &Filter) -> Filter {
+        let each = |list: &[Filter]| list.iter().map(|f| self.with_values(f)).collect();
+        let values = |set: &ValueSet| match set {
+            ValueSet::Query { query, field } => {
+                let (found, _) = self.run(query);
+                ValueSet::List(found.iter().map(|r| r.get(field).to_owned()).collect())
+            }
+            other => other.clone(),
+        };
+        match filter {
+            Filter::And(list) => Filter::And(each(list)),
+            Filter::Or(list) => Filter::Or(each(list)),
+            Filter::Not(inner) => Filter::Not(Box::new(self.with_values(inner))),
+            Filter::Field { field, predicate } => {
+                let predicate = match predicate {
+                    Predicate::In(set) => Predicate::In(values(set)),
+                    Predicate::ContainsAll(set) => Predicate::ContainsAll(values(set)),
+                    Predicate::ContainsAny(set) => Predicate::ContainsAny(values(set)),
+                    other => other.clone(),
+                };
+                Filter::Field { field: field.clone(), predicate }
+            }
+            other => other.clone(),
+        }
     }
 }
 

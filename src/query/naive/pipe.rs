@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::value::compare;
-use super::{Order, Row, matches, stats, text};
+use super::{Order, Row, matches, running, stats, text};
 use crate::query::ast::{FieldPattern, Pipe, RenamePair, Sort, Top, Uniq};
 
 /// The rows behind `pipe`, and how they are ordered.
@@ -53,18 +53,49 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
             return (distinct(&uniq, &rows), Order::Arrival);
         }
         Pipe::DropEmptyFields => rows.retain(|r| !r.fields.is_empty()),
-        Pipe::Unroll(plan) if plan.condition.is_none() => {
-            rows = rows.iter().flat_map(|r| text::unrolled(&plan.fields, r)).collect();
+        Pipe::Unroll(plan) => {
+            let unrolled = |r: &Row| match is_changed(pipe, r, now) {
+                true => text::unrolled(&plan.fields, r),
+                false => vec![r.clone()],
+            };
+            rows = rows.iter().flat_map(unrolled).collect();
         }
-        other => rows.iter_mut().for_each(|r| {
-            let known = text::rewrite(other, r);
+        Pipe::RunningStats(plan) => return (running::running(plan, false, &rows), Order::Arrival),
+        Pipe::TotalStats(plan) => return (running::running(plan, true, &rows), Order::Arrival),
+        Pipe::Facets(plan) => return (running::facets(plan, &rows), Order::Arrival),
+        Pipe::GenerateSequence { count } => {
+            let row = |n: u64| {
+                let mut row = Row::default();
+                row.set("_msg", &n.to_string());
+                row
+            };
+            return ((0..*count).map(row).collect(), Order::Arrival);
+        }
+        other => rows.iter_mut().filter(|r| is_changed(other, r, now)).for_each(|r| {
+            let known = text::rewrite(other, r, now);
             known.unwrap_or_else(|| panic!("the naive evaluator does not know {other:?}"));
         }),
     }
     (rows, order)
 }
 
-fn size(n: u64) -> usize {
+/// Whether the row passes the `if (...)` of the pipe.
+fn is_changed(pipe: &Pipe, row: &Row, now: i64) -> bool {
+    let condition = match pipe {
+        Pipe::Extract(p) => &p.condition,
+        Pipe::ExtractRegexp(p) => &p.condition,
+        Pipe::Format(p) => &p.condition,
+        Pipe::Replace(p) => &p.condition,
+        Pipe::ReplaceRegexp(p) => &p.condition,
+        Pipe::SetStreamFields(p) => &p.condition,
+        Pipe::Unpack(p) => &p.condition,
+        Pipe::Unroll(p) => &p.condition,
+        _ => &None,
+    };
+    condition.as_ref().is_none_or(|c| matches(c, row, now))
+}
+
+pub(super) fn size(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 

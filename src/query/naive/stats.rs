@@ -3,9 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::value::{Exact, compare, decimal, duration, exact, ipv4, print_time, rfc3339};
+use super::value::{
+    Exact, compare, days, decimal, duration, exact, ipv4, number, print_time, rfc3339,
+};
 use super::{Row, matches};
-use crate::query::ast::{BucketStep, FieldPattern, GroupKey, StatsFunction, StatsItem};
+use crate::query::ast::{
+    BucketStep, CalendarUnit, FieldPattern, GroupKey, SortKey, StatsFunction, StatsItem,
+};
 
 /// One row per group.
 pub(super) fn aggregate(by: &[GroupKey], items: &[StatsItem], rows: &[Row], now: i64) -> Vec<Row> {
@@ -47,23 +51,32 @@ fn cmp_keys(a: &[String], b: &[String]) -> Ordering {
 fn group_value(key: &GroupKey, row: &Row) -> String {
     let value = row.get(&key.field);
     let Some(bucket) = &key.bucket else { return value.to_owned() };
-    assert!(bucket.offset.is_none(), "bucket offsets are not for the naive evaluator");
-    let BucketStep::Number(step) = &bucket.step else {
-        panic!("the naive evaluator does not know {:?}", bucket.step)
+    let offset = bucket.offset.as_ref().map_or(Exact::Finite(0, 0), |o| exact(&o.text).unwrap());
+    let step = match &bucket.step {
+        BucketStep::Number(step) => exact(&step.text).unwrap(),
+        BucketStep::Ipv4Network(bits) => {
+            // Other numbers fall into buckets of as many as the network has addresses.
+            Exact::Finite(1 << (32 - bits), 0)
+        }
+        BucketStep::Calendar(unit) => match calendar_start(*unit, value, offset) {
+            Ok(start) => return start,
+            Err(step) => step,
+        },
     };
-    let Some(Exact::Finite(step, step_exponent)) = exact(&step.text) else {
-        panic!("a finite step: {}", step.text)
+    let (Exact::Finite(step, se), Exact::Finite(offset, oe)) = (step, offset) else {
+        panic!("a finite bucket: {bucket:?}")
     };
-    if let Some(time) = rfc3339(value) {
-        let step = i64::try_from(step).unwrap();
-        return print_time(time.div_euclid(step) * step);
-    }
     let down = |mantissa: i128, exponent: i32| {
-        let low = exponent.min(step_exponent);
+        let low = exponent.min(se).min(oe);
         let up = |m: i128, e: i32| m * 10i128.pow(e.abs_diff(low));
-        let step = up(step, step_exponent);
-        (up(mantissa, exponent).div_euclid(step) * step, low)
+        let (step, offset) = (up(step, se), up(offset, oe));
+        ((up(mantissa, exponent) - offset).div_euclid(step) * step + offset, low)
     };
+    let whole = |(m, e): (i128, i32)| m / 10i128.pow(e.unsigned_abs());
+    let is_network = matches!(bucket.step, BucketStep::Ipv4Network(_));
+    if let Some(time) = rfc3339(value).filter(|_| !is_network) {
+        return print_time(i64::try_from(whole(down(time.into(), 0))).unwrap());
+    }
     if let Some(Exact::Finite(m, e)) = decimal(value) {
         let (floor, exponent) = down(m, e);
         return print_decimal(floor, exponent);
@@ -73,11 +86,41 @@ fn group_value(key: &GroupKey, row: &Row) -> String {
         return std::net::Ipv4Addr::from(u32::try_from(floor).unwrap()).to_string();
     }
     match duration(value) {
-        Some(Exact::Finite(m, e)) => {
-            let (floor, exponent) = down(m, e);
-            print_duration(floor / 10i128.pow(exponent.unsigned_abs()))
-        }
+        Some(Exact::Finite(m, e)) => print_duration(whole(down(m, e))),
         _ => value.to_owned(),
+    }
+}
+
+/// The start of the unit in which a time lies; the width of the unit where the calendar does not
+/// matter.
+fn calendar_start(unit: CalendarUnit, value: &str, offset: Exact) -> Result<String, Exact> {
+    let nanos = |n: i64| Err(Exact::Finite(n.into(), 0));
+    let second = 1_000_000_000;
+    match unit {
+        CalendarUnit::Nanosecond => nanos(1),
+        CalendarUnit::Microsecond => nanos(1_000),
+        CalendarUnit::Millisecond => nanos(1_000_000),
+        CalendarUnit::Second => nanos(second),
+        CalendarUnit::Minute => nanos(60 * second),
+        CalendarUnit::Hour => nanos(3_600 * second),
+        CalendarUnit::Day => nanos(86_400 * second),
+        CalendarUnit::Week | CalendarUnit::Month | CalendarUnit::Year => {
+            let (Some(time), Exact::Finite(offset, 0)) = (rfc3339(value), offset) else {
+                panic!("weeks, months and years of times only: {value}")
+            };
+            let offset = i64::try_from(offset).unwrap();
+            let day = (time - offset).div_euclid(86_400 * second);
+            let start = match unit {
+                // 1970-01-01 was a Thursday, three days behind a Monday.
+                CalendarUnit::Week => day - (day + 3).rem_euclid(7),
+                CalendarUnit::Month => {
+                    let text = print_time(day * 86_400 * second);
+                    days(text[..4].parse().unwrap(), text[5..7].parse().unwrap(), 1)
+                }
+                _ => days(print_time(day * 86_400 * second)[..4].parse().unwrap(), 1, 1),
+            };
+            Ok(print_time(start * 86_400 * second + offset))
+        }
     }
 }
 
@@ -92,7 +135,7 @@ fn print_decimal(mantissa: i128, exponent: i32) -> String {
 }
 
 /// Nanoseconds as `1w2d3h4m5.6s`, below a second as `1ms2\u{b5}s3ns`.
-fn print_duration(nanos: i128) -> String {
+pub(super) fn print_duration(nanos: i128) -> String {
     let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
     let second = 1_000_000_000;
     let mut out = sign.to_owned();
@@ -135,19 +178,20 @@ fn values<'a>(fields: &[FieldPattern], row: &'a Row) -> Vec<&'a str> {
     out
 }
 
-fn all_values<'a>(fields: &[FieldPattern], rows: &[&'a Row]) -> Vec<&'a str> {
+pub(super) fn all_values<'a>(fields: &[FieldPattern], rows: &[&'a Row]) -> Vec<&'a str> {
     rows.iter().flat_map(|r| values(fields, r)).collect()
 }
 
 fn answer(function: &StatsFunction, rows: &[&Row]) -> String {
-    let some = |fields: &[FieldPattern], r: &Row| values(fields, r).iter().any(|v| !v.is_empty());
     match function {
         StatsFunction::Count(fields) if fields.iter().any(FieldPattern::is_all) => {
             rows.len().to_string()
         }
-        StatsFunction::Count(fields) => rows.iter().filter(|r| some(fields, r)).count().to_string(),
+        StatsFunction::Count(fields) => {
+            rows.iter().filter(|r| some_value(fields, r)).count().to_string()
+        }
         StatsFunction::CountEmpty(fields) => {
-            rows.iter().filter(|r| !some(fields, r)).count().to_string()
+            rows.iter().filter(|r| !some_value(fields, r)).count().to_string()
         }
         StatsFunction::CountUniq { fields, limit }
         | StatsFunction::CountUniqHash { fields, limit } => {
@@ -193,8 +237,76 @@ fn answer(function: &StatsFunction, rows: &[&Row]) -> String {
             list.sort_by(|a, b| compare(a, b));
             json_array(list, *limit)
         }
+        StatsFunction::RowMax { source, fields } => {
+            picked_row(source, rows, Ordering::Greater).map_or("{}".into(), |r| object(fields, r))
+        }
+        StatsFunction::RowMin { source, fields } => {
+            picked_row(source, rows, Ordering::Less).map_or("{}".into(), |r| object(fields, r))
+        }
+        StatsFunction::JsonValues { fields, sort, limit } => {
+            let mut rows = rows.to_vec();
+            rows.sort_by(|a, b| cmp_rows(sort, a, b));
+            let objects: Vec<String> = rows.iter().map(|r| object(fields, r)).collect();
+            json_array(objects.iter().map(String::as_str).collect(), *limit)
+        }
+        StatsFunction::Histogram(field) => {
+            histogram(rows.iter().filter_map(|r| number(r.get(field))))
+        }
         other => panic!("the naive evaluator does not know {other:?}"),
     }
+}
+
+/// Whether one of the fields has a value.
+pub(super) fn some_value(fields: &[FieldPattern], row: &Row) -> bool {
+    values(fields, row).iter().any(|v| !v.is_empty())
+}
+
+fn cmp_rows(keys: &[SortKey], a: &Row, b: &Row) -> Ordering {
+    let by_key = |key: &SortKey| {
+        let one = compare(a.get(&key.field), b.get(&key.field));
+        if key.desc { one.reverse() } else { one }
+    };
+    keys.iter().map(by_key).fold(Ordering::Equal, Ordering::then)
+}
+
+/// The fields of a row as a JSON object.
+fn object(fields: &[FieldPattern], row: &Row) -> String {
+    let picked = row.fields.iter().filter(|(n, _)| fields.iter().any(|p| p.matches(n)));
+    serde_json::to_string(&picked.collect::<BTreeMap<_, _>>()).unwrap()
+}
+
+/// Numbers by 18 buckets a decade.
+fn histogram(numbers: impl Iterator<Item = f64>) -> String {
+    let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
+    for x in numbers.filter(|x| *x >= 0.0) {
+        let bucket = match x {
+            x if x <= 1e-9 => -1,
+            x if x > 1e18 => 27 * 18,
+            x => (0..27 * 18).find(|i| x <= bound(i + 1)).unwrap(),
+        };
+        *counts.entry(bucket).or_default() += 1;
+    }
+    let each = |(bucket, hits): (i32, u64)| {
+        let range = match bucket {
+            -1 => "0...1.000e-09".to_owned(),
+            486 => "1.000e+18...+Inf".to_owned(),
+            i => format!("{}...{}", scientific(bound(i)), scientific(bound(i + 1))),
+        };
+        format!("{{\"vmrange\":\"{range}\",\"hits\":{hits}}}")
+    };
+    format!("[{}]", counts.into_iter().map(each).collect::<Vec<_>>().join(","))
+}
+
+/// The lower end of a bucket.
+fn bound(bucket: i32) -> f64 {
+    10f64.powf(f64::from(bucket) / 18.0 - 9.0)
+}
+
+fn scientific(x: f64) -> String {
+    let text = format!("{x:.3e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap();
+    let exponent: i32 = exponent.parse().unwrap();
+    format!("{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
 fn json_array(list: Vec<&str>, limit: Option<u64>) -> String {
@@ -203,7 +315,7 @@ fn json_array(list: Vec<&str>, limit: Option<u64>) -> String {
 }
 
 /// The sum of the numbers among the values, and how many there are; without any, not a number.
-fn sum(values: &[&str]) -> (f64, f64) {
+pub(super) fn sum(values: &[&str]) -> (f64, f64) {
     let numbers: Vec<Exact> = values.iter().filter_map(|v| exact(v)).collect();
     match numbers.iter().copied().reduce(Exact::add) {
         Some(total) => (total.to_f64(), numbers.len() as f64),
@@ -211,7 +323,7 @@ fn sum(values: &[&str]) -> (f64, f64) {
     }
 }
 
-fn print_float(x: f64) -> String {
+pub(super) fn print_float(x: f64) -> String {
     match x {
         _ if x.is_nan() => "NaN".to_owned(),
         f64::INFINITY => "+Inf".to_owned(),
@@ -221,7 +333,7 @@ fn print_float(x: f64) -> String {
 }
 
 /// The least or greatest value; of several spellings the bytewise smallest.
-fn extreme(values: &[&str], wanted: Ordering) -> String {
+pub(super) fn extreme(values: &[&str], wanted: Ordering) -> String {
     let mut best: Option<&str> = None;
     for &v in values {
         let better = best.is_none_or(|b| match compare(v, b) {
@@ -237,13 +349,18 @@ fn extreme(values: &[&str], wanted: Ordering) -> String {
 
 /// The value of `field` in the first row with the least or greatest `source`.
 fn picked(source: &str, field: &str, rows: &[&Row], wanted: Ordering) -> String {
+    picked_row(source, rows, wanted).map_or(String::new(), |r| r.get(field).to_owned())
+}
+
+/// The first row with the least or greatest `source`.
+fn picked_row<'a>(source: &str, rows: &[&'a Row], wanted: Ordering) -> Option<&'a Row> {
     let mut best: Option<&Row> = None;
     for row in rows.iter().filter(|r| !r.get(source).is_empty()) {
         if best.is_none_or(|b| compare(row.get(source), b.get(source)) == wanted) {
             best = Some(row);
         }
     }
-    best.map_or(String::new(), |r| r.get(field).to_owned())
+    best
 }
 
 fn quantile(phi: f64, mut values: Vec<&str>) -> String {

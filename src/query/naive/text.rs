@@ -3,12 +3,39 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Row;
-use crate::query::ast::Pipe;
+use super::value::{print_time, rfc3339};
+use super::{Row, extract, format, math, unpack};
+use crate::query::ast::{KeepMode, Pipe};
+
+/// Gives a field a new value, unless the old one has to stay.
+pub(super) fn put(row: &mut Row, name: &str, value: &str, keep: KeepMode) {
+    let stays = match keep {
+        KeepMode::Overwrite => false,
+        KeepMode::KeepOriginal => !row.get(name).is_empty(),
+        KeepMode::SkipEmpty => value.is_empty(),
+    };
+    if !stays {
+        row.set(name, value);
+    }
+}
 
 /// What a pipe that looks at one row at a time makes of it; `None` if this is no such pipe.
-pub(super) fn rewrite(pipe: &Pipe, row: &mut Row) -> Option<()> {
+pub(super) fn rewrite(pipe: &Pipe, row: &mut Row, now: i64) -> Option<()> {
     match pipe {
+        Pipe::Math(plan) => math::apply(&plan.items, row, now),
+        Pipe::Extract(plan) => extract::extract(plan, row),
+        Pipe::ExtractRegexp(plan) => extract::extract_regexp(plan, row),
+        Pipe::ReplaceRegexp(plan) => extract::replace_regexp(plan, row),
+        Pipe::Format(plan) => format::format(plan, row),
+        Pipe::Pack(plan) => format::pack(plan, row),
+        Pipe::SetStreamFields(plan) => format::set_stream_fields(plan, row),
+        Pipe::Unpack(plan) => unpack::unpack(plan, row),
+        Pipe::UnpackWords(plan) => unpack::unpack_words(plan, row),
+        Pipe::TimeAdd { offset, field } => {
+            if let Some(time) = rfc3339(row.get(field)) {
+                row.set(field, &print_time(time.saturating_add(offset.nanos)));
+            }
+        }
         Pipe::Len { field, result } => row.set(result, &row.get(field).len().to_string()),
         Pipe::JsonArrayLen { field, result } => {
             let len = items(row.get(field)).map_or(0, |list| list.len());
@@ -36,7 +63,7 @@ pub(super) fn rewrite(pipe: &Pipe, row: &mut Row) -> Option<()> {
             let first = values.into_iter().next().unwrap_or(default).clone();
             row.set(result, &first);
         }
-        Pipe::Replace(plan) if plan.condition.is_none() => {
+        Pipe::Replace(plan) => {
             let most = plan.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap());
             let new = row.get(&plan.field).replacen(&plan.old, &plan.new, most);
             row.set(&plan.field, &new);

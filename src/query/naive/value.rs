@@ -50,8 +50,10 @@ pub(crate) fn exact(text: &str) -> Option<Exact> {
 
 /// The value that comparison filters see.
 pub(crate) fn number(text: &str) -> Option<f64> {
-    if let Some(e) = exact(text) {
-        return Some(e.to_f64());
+    match exact(text) {
+        Some(Exact::Finite(0, _)) if text.starts_with('-') => return Some(-0.0),
+        Some(e) => return Some(e.to_f64()),
+        None => {}
     }
     if let Some(t) = rfc3339(text) {
         return Some(t as f64);
