@@ -12,7 +12,7 @@ use super::page::{
     strip_count,
 };
 use super::shaped::ShapedColumn;
-use super::template::TemplateEncoder;
+use super::template::{Beside, TemplateEncoder};
 use super::{PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, plain, times};
 use crate::error::Malformed;
 use crate::record::TextVec;
@@ -76,6 +76,11 @@ impl Encoder {
         }
     }
 
+    /// Whether pages of text may refer to other columns.
+    pub(crate) fn refers(&self) -> bool {
+        self.options.level >= TEMPLATES_LEVEL_MIN
+    }
+
     /// Encodes one column of one block in the smallest encoding.
     ///
     /// Fails only if a verification was asked for and found a difference.
@@ -83,6 +88,7 @@ impl Encoder {
         let values = input.values;
         debug_assert!(values.len() <= PAGE_ROWS_MAX, "a block has at most 65,536 rows");
         debug_assert!(values.bytes().len() <= PAGE_RAW_MAX, "a page has at most 128 MiB");
+        debug_assert!(input.beside.iter().all(|b| b.values.len() == values.len()), "rows");
         let mut stats = stats(values);
         let (encoded, distinct) = match constant(values) {
             Some(value) => {
@@ -92,12 +98,12 @@ impl Encoder {
                 (encoded, Some(Arc::new([value].into_iter().collect())))
             }
             None if self.options.level == 0 => (self.plain(values), None),
-            None => self.choose(values, &mut stats),
+            None => self.choose(input, &mut stats),
         };
         let Encoded { encoding, head, strips } = encoded;
         let page = EncodedPage { encoding, head, strips, stats, distinct };
         if self.options.verify || cfg!(debug_assertions) {
-            self.verify(&page, values)?;
+            self.verify(&page, input)?;
         }
         Ok(page)
     }
@@ -105,9 +111,10 @@ impl Encoder {
     /// The smallest of the encodings that suit the values.
     fn choose(
         &mut self,
-        values: &TextVec,
+        input: &PageInput<'_>,
         stats: &mut PageStats,
     ) -> (Encoded, Option<Arc<TextVec>>) {
+        let values = input.values;
         let ints = IntColumn::of(values);
         if let Some(ints) = &ints
             && ints.holes.exceptions.is_empty()
@@ -125,7 +132,7 @@ impl Encoder {
         };
         let encoded = match typed {
             None if sure => column.as_mut().map(|c| self.dictionary(c)),
-            None => self.text(values, column.as_mut()),
+            None => self.text(input, column.as_mut()),
             // Typed values have no templates that would be smaller.
             Some(typed) => match column.as_mut().map(|c| self.dictionary(c)) {
                 Some(dictionary) if dictionary.len() < typed.len() => Some(dictionary),
@@ -181,11 +188,11 @@ impl Encoder {
     /// A dictionary or templates. Templates must be clearly smaller, since a dictionary answers
     /// more questions at once. What probably wins is tried first, and may decide that the other is
     /// not tried at all.
-    fn text(&mut self, values: &TextVec, column: Option<&mut DictColumn>) -> Option<Encoded> {
-        let Some(column) = column else { return self.templates(values) };
+    fn text(&mut self, input: &PageInput<'_>, column: Option<&mut DictColumn>) -> Option<Encoded> {
+        let Some(column) = column else { return self.templates(input) };
         let clearly = |templates: &Encoded| templates.len() + templates.len() / 4;
-        if column.dictionary.len() * 4 > values.len()
-            && let Some(templates) = self.templates(values)
+        if column.dictionary.len() * 4 > input.values.len()
+            && let Some(templates) = self.templates(input)
         {
             // Sorted, front-coded and compressed, texts seldom take less than an eighth.
             let least = column.dictionary.bytes().len() / 8 + column.codes.len() / 2;
@@ -200,7 +207,7 @@ impl Encoder {
         if dictionary.head.len() * 2 < dictionary.len() {
             return Some(dictionary);
         }
-        let templates = self.templates(values).filter(|t| clearly(t) < dictionary.len());
+        let templates = self.templates(input).filter(|t| clearly(t) < dictionary.len());
         Some(templates.unwrap_or(dictionary))
     }
 
@@ -213,7 +220,8 @@ impl Encoder {
         if plain.len() < best.len() { plain } else { best }
     }
 
-    fn templates(&mut self, values: &TextVec) -> Option<Encoded> {
+    fn templates(&mut self, input: &PageInput<'_>) -> Option<Encoded> {
+        let values = input.values;
         let bytes = values.bytes().len();
         // Pages that are merged soon are to be made fast.
         if self.options.level < TEMPLATES_LEVEL_MIN
@@ -223,8 +231,10 @@ impl Encoder {
             return None;
         }
         let (mut strips, mut params) = (StripsBuilder::default(), Vec::new());
-        if !self.templates.encode(values, &mut self.zstd, &mut self.heads, &mut strips, &mut params)
-        {
+        let (zstd, heads) = (&mut self.zstd, &mut self.heads);
+        let suit =
+            self.templates.encode(values, input.beside, zstd, heads, &mut strips, &mut params);
+        if !suit {
             return None;
         }
         let (head, strips) = strips.finish(&params);
@@ -282,7 +292,7 @@ impl Encoder {
         let page = EncodedPage { encoding: Encoding::Times, head, strips, stats, distinct: None };
         if self.options.verify || cfg!(debug_assertions) {
             let mut got = Vec::with_capacity(times.len());
-            self.decode(&page, times.len(), |strip| match strip {
+            self.decode(&page, times.len(), &[], |strip| match strip {
                 Strip::Times(times) => got.extend(times),
                 _ => got.clear(),
             })?;
@@ -294,11 +304,12 @@ impl Encoder {
     }
 
     /// Decodes `page` and compares it with what it was made of.
-    fn verify(&mut self, page: &EncodedPage, values: &TextVec) -> Result<(), Malformed> {
+    fn verify(&mut self, page: &EncodedPage, input: &PageInput<'_>) -> Result<(), Malformed> {
+        let values = input.values;
         let mut want = values.iter();
         let mut scratch = Vec::new();
         let mut same = true;
-        self.decode(page, values.len(), |strip| {
+        self.decode(page, values.len(), input.beside, |strip| {
             same &= (0..strip.len()).all(|row| want.next() == Some(strip.get(row, &mut scratch)));
         })?;
         if same && want.next().is_none() {
@@ -312,12 +323,22 @@ impl Encoder {
         &mut self,
         page: &EncodedPage,
         rows: usize,
+        beside: &[Beside<'_>],
         mut each: impl FnMut(Strip),
     ) -> Result<(), Malformed> {
         let head = PageHead::parse(page.encoding, &page.head, rows, &mut self.check)?;
+        let referred = head.fields().into_iter().flat_map(TextVec::iter);
+        let referred = referred
+            .map(|name| beside.iter().find(|b| b.name.as_bytes() == name).copied())
+            .collect::<Option<Vec<_>>>()
+            .ok_or(Malformed("page that refers to a column of no block"))?;
         for i in 0..head.strip_count() {
             let bytes = page.strip(&head, i).ok_or(Malformed("strip past the end of its page"))?;
-            each(head.decode_strip(i, bytes, &mut self.check)?);
+            let rows = i * STRIP_ROWS..i * STRIP_ROWS + head.strip_rows(i);
+            let beside: Vec<Arc<Strip>> = (referred.iter())
+                .map(|b| Arc::new(Strip::Text(rows.clone().map(|r| b.values.get(r)).collect())))
+                .collect();
+            each(head.decode_strip(i, bytes, &beside, &mut self.check)?);
         }
         Ok(())
     }

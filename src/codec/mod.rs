@@ -36,6 +36,7 @@ pub(crate) use page::{
     Decoder, EncodedPage, Encoding, PageHead, PageInput, PageStats, Strip, strip_count,
     strip_table_len, verify_strips,
 };
+pub(crate) use template::{Beside, FIELDS_MAX};
 
 /// The most rows of a strip: the unit of decoding and caching.
 pub(crate) const STRIP_ROWS: usize = 2_048;

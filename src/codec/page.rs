@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::compress::Decompressor;
 use super::shaped::{self, ShapedParams};
-use super::template::{TemplateStrip, TemplateTable};
+use super::template::{Beside, TemplateStrip, TemplateTable};
 use super::varint::{Reader, put_varint};
 use super::{Bitmap, PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, dictionary, integers, plain, times};
 use crate::error::Malformed;
@@ -62,6 +62,15 @@ impl Encoding {
 pub(crate) struct PageInput<'a> {
     /// One value for each row.
     pub(crate) values: &'a TextVec,
+    /// Other columns of the block, to whose values the page may refer.
+    pub(crate) beside: &'a [Beside<'a>],
+}
+
+impl<'a> PageInput<'a> {
+    /// A column whose page refers to no others.
+    pub(crate) fn alone(values: &'a TextVec) -> PageInput<'a> {
+        PageInput { values, beside: &[] }
+    }
 }
 
 /// An encoded page. In a file the strips follow the head at once.
@@ -439,6 +448,11 @@ impl PageHead {
         }
     }
 
+    /// The names of the columns of the block whose strips decoding needs.
+    pub(crate) fn fields(&self) -> Option<&TextVec> {
+        self.templates().map(|table| table.fields()).filter(|fields| !fields.is_empty())
+    }
+
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.strips.capacity() * size_of::<StripRef>()
@@ -452,11 +466,13 @@ impl PageHead {
             }
     }
 
-    /// Verifies and decodes strip `i` from its bytes.
+    /// Verifies and decodes strip `i` from its bytes. `beside` are the strips of the columns that
+    /// [`fields`](PageHead::fields) names.
     pub(crate) fn decode_strip(
         &self,
         i: usize,
         bytes: &[u8],
+        beside: &[Arc<Strip>],
         decoder: &mut Decoder,
     ) -> Result<Strip, Malformed> {
         if !matches!(self.params, Params::Const(_)) {
@@ -465,7 +481,7 @@ impl PageHead {
                 return Err(Malformed("strip does not match its checksum"));
             }
         }
-        self.decode_verified(i, bytes, decoder)
+        self.decode_verified(i, bytes, beside, decoder)
     }
 
     /// Decodes strip `i` from bytes whose checksum has been verified.
@@ -473,6 +489,7 @@ impl PageHead {
         &self,
         i: usize,
         bytes: &[u8],
+        beside: &[Arc<Strip>],
         decoder: &mut Decoder,
     ) -> Result<Strip, Malformed> {
         let rows = self.strip_rows(i);
@@ -487,7 +504,7 @@ impl PageHead {
                 dictionary::decode_strip(bytes, rows, dictionary, decoder)
             }
             Params::Templates(table) => {
-                TemplateStrip::decode(bytes, rows, table, decoder).map(Strip::Templates)
+                TemplateStrip::decode(bytes, rows, table, beside, decoder).map(Strip::Templates)
             }
             Params::Const(dictionary) => {
                 Ok(Strip::Codes { codes: vec![0; rows], dictionary: Arc::clone(dictionary) })

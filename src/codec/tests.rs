@@ -14,7 +14,7 @@ fn decode(page: &EncodedPage, rows: usize) -> TextVec {
     let mut out = TextVec::new();
     for i in 0..head.strip_count() {
         let bytes = page.strip(&head, i).unwrap();
-        let strip = head.decode_strip(i, bytes, &mut decoder).unwrap();
+        let strip = head.decode_strip(i, bytes, &[], &mut decoder).unwrap();
         assert_eq!(strip.len(), head.strip_rows(i));
         strip.append_to(&mut out);
     }
@@ -23,7 +23,7 @@ fn decode(page: &EncodedPage, rows: usize) -> TextVec {
 
 fn encode(values: &TextVec, level: i32) -> EncodedPage {
     let mut encoder = Encoder::new(EncodeOptions { level, verify: false });
-    encoder.encode_page(&PageInput { values }).unwrap()
+    encoder.encode_page(&PageInput::alone(values)).unwrap()
 }
 
 fn value() -> impl Strategy<Value = Vec<u8>> {
@@ -141,9 +141,9 @@ proptest! {
             let mut strip = page.strip(&head, 0).unwrap().to_vec();
             let at = at % strip.len();
             strip[at] ^= xor;
-            let _ = head.decode_verified(0, &strip, &mut decoder);
+            let _ = head.decode_verified(0, &strip, &[], &mut decoder);
             strip.truncate(keep % strip.len());
-            let _ = head.decode_verified(0, &strip, &mut decoder);
+            let _ = head.decode_verified(0, &strip, &[], &mut decoder);
         }
     }
 
@@ -192,7 +192,7 @@ proptest! {
         if let Ok(encoding) = Encoding::from_u8(encoding) {
             let mut decoder = Decoder::new();
             if let Ok(head) = PageHead::parse(encoding, &bytes, rows, &mut decoder) {
-                let _ = head.decode_strip(0, &bytes, &mut decoder);
+                let _ = head.decode_strip(0, &bytes, &[], &mut decoder);
             }
         }
     }
@@ -208,10 +208,10 @@ fn a_flipped_bit_is_noticed() {
     for bit in 0..page.strips.len() * 8 {
         let mut strip = page.strips.clone();
         strip[bit / 8] ^= 1 << (bit % 8);
-        assert!(head.decode_strip(0, &strip, &mut decoder).is_err());
+        assert!(head.decode_strip(0, &strip, &[], &mut decoder).is_err());
     }
-    assert!(head.decode_strip(0, &page.strips[1..], &mut decoder).is_err());
-    assert!(head.decode_strip(1, &page.strips, &mut decoder).is_err());
+    assert!(head.decode_strip(0, &page.strips[1..], &[], &mut decoder).is_err());
+    assert!(head.decode_strip(1, &page.strips, &[], &mut decoder).is_err());
 }
 
 #[test]

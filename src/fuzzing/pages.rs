@@ -33,7 +33,7 @@ pub(super) fn run(input: &[u8]) {
     let mut text = TextVec::new();
     for i in 0..page.strip_count() {
         let bytes = strips.get(i).copied().unwrap_or(&[]);
-        let Ok(strip) = page.decode_strip(i, bytes, &mut decoder) else { return };
+        let Ok(strip) = page.decode_strip(i, bytes, &[], &mut decoder) else { return };
         assert_eq!(strip.len(), page.strip_rows(i), "rows of a strip");
         strip.append_to(&mut text);
         if text.bytes().len() > TEXT_MAX {
@@ -48,14 +48,15 @@ pub(super) fn run(input: &[u8]) {
 /// Values encoded and decoded.
 fn again(values: &TextVec, level: i32) -> TextVec {
     let mut encoder = Encoder::new(EncodeOptions { level, verify: true });
-    let page = encoder.encode_page(&PageInput { values }).expect("values are encoded exactly");
+    let page = encoder.encode_page(&PageInput::alone(values)).expect("values are encoded exactly");
     let mut decoder = Decoder::new();
     let head = PageHead::parse(page.encoding, &page.head, values.len(), &mut decoder);
     let head = head.expect("a head that was written");
     let mut out = TextVec::new();
     for i in 0..head.strip_count() {
         let bytes = page.strip(&head, i).unwrap_or(&[]);
-        let strip = head.decode_strip(i, bytes, &mut decoder).expect("a strip that was written");
+        let strip =
+            head.decode_strip(i, bytes, &[], &mut decoder).expect("a strip that was written");
         strip.append_to(&mut out);
     }
     out
@@ -92,7 +93,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
 
 fn seed(values: &TextVec, level: i32) -> Vec<u8> {
     let mut encoder = Encoder::new(EncodeOptions { level, verify: true });
-    let page = encoder.encode_page(&PageInput { values }).expect("values are encoded exactly");
+    let page = encoder.encode_page(&PageInput::alone(values)).expect("values are encoded exactly");
     encoded(&page, values.len())
 }
 

@@ -33,7 +33,10 @@ pub(super) fn rows(kind: u8, count: u32) -> Vec<Plain> {
             let time = DAY * DAY_NS + i64::from(i) * 1_000_000;
             return Plain { labels: Vec::new(), time, fields };
         }
-        put("_msg", format!("request {} took {} ms from 10.0.{}.7", i, i * i % 977, i % 9));
+        // The id stands in a column of its own too, in rows of one kind.
+        let id = format!("{:032x}", u128::from(i) * 0x9e37_79b9_7f4a_7c15_f39c);
+        let of = if kind == 1 { format!(", trace {id}") } else { String::new() };
+        put("_msg", format!("request {} took {} ms from 10.0.{}.7{of}", i, i * i % 977, i % 9));
         put("level", ["info", "warn", "error"][(i % 7 % 3) as usize].to_owned());
         put("host", "one of all".to_owned());
         match kind {
@@ -47,7 +50,7 @@ pub(super) fn rows(kind: u8, count: u32) -> Vec<Plain> {
             }
             1 => {
                 put("n", if i.is_multiple_of(11) { "007".to_owned() } else { (i % 3).to_string() });
-                put("id", format!("{:032x}", u128::from(i) * 0x9e37_79b9_7f4a_7c15_f39c));
+                put("id", id);
                 put("ip", format!("192.168.{}.{}", i % 3, i % 251));
                 put("rare", if i % 100 == 3 { "seldom".to_owned() } else { String::new() });
             }

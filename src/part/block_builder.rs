@@ -5,12 +5,15 @@ use super::filters::{FilterMaker, facts};
 use super::header::{BlockHead, ColumnHeader, Facts, HeadRef, Home, PageRef};
 use super::index_block::ColumnDraft;
 use super::layout::{SPARSE_RAW_MAX, count32};
+use super::names::Names;
 use super::runs::RunsBuilder;
 use super::sink::Out;
 use super::sparse::put_piece;
 use super::writer::Profile;
 use crate::codec::compress::Compressor;
-use crate::codec::{EncodeOptions, EncodedPage, Encoder, Encoding, PageInput, PageStats};
+use crate::codec::{
+    Beside, EncodeOptions, EncodedPage, Encoder, Encoding, FIELDS_MAX, PageInput, PageStats,
+};
 use crate::error::Malformed;
 use crate::io::checksum;
 use crate::record::TextVec;
@@ -58,6 +61,8 @@ pub(super) struct Tools {
     pub(super) zstd: Compressor,
     pub(super) filters: FilterMaker,
     dense: TextVec,
+    /// The values of the columns to which the largest one may refer.
+    beside: Vec<TextVec>,
 }
 
 impl Tools {
@@ -69,6 +74,7 @@ impl Tools {
             zstd: Compressor::new(level),
             filters: FilterMaker::new(profile),
             dense: TextVec::new(),
+            beside: Vec::new(),
         }
     }
 }
@@ -175,14 +181,18 @@ impl BlockBuilder {
     pub(super) fn write(
         &mut self,
         out: &mut Out<'_>,
-        block: u32,
-        first_row: u64,
+        names: &Names,
+        (block, first_row): (u32, u64),
     ) -> Result<Written> {
         self.end_run();
         self.runs.drop_empty();
         let (rows, offset) = (self.rows(), out.at());
         self.active.sort_unstable();
         let sparse = self.sparse_columns();
+        let main = self.main_column(&sparse);
+        // Where the main column belongs; it is written when all others are.
+        let mut main_at = None;
+        let mut paged: Vec<u32> = Vec::new();
         let mut columns = Vec::with_capacity(self.active.len());
         let mut candidates: Vec<u32> = Vec::new();
         let mut sparse_page = Vec::new();
@@ -208,8 +218,14 @@ impl BlockBuilder {
                 if column.bytes() >= SAME_MIN {
                     candidates.push(name);
                 }
+                if main == Some(name) {
+                    main_at = Some(columns.len());
+                    continue;
+                }
+                paged.push(name);
                 let values = column.dense(rows, &mut self.tools.dense);
-                let page = self.tools.encoder.encode_page(&PageInput { values }).map_err(broken)?;
+                let input = PageInput::alone(values);
+                let page = self.tools.encoder.encode_page(&input).map_err(broken)?;
                 let filter = self.tools.filters.make(&page, values);
                 let facts = facts(&page);
                 (Home::Page(put_page(out, page)?), facts, filter)
@@ -217,9 +233,54 @@ impl BlockBuilder {
             let header = ColumnHeader { home, present, facts, filter: None };
             columns.push(ColumnDraft { name, header, filter });
         }
+        if let (Some(name), Some(at)) = (main, main_at) {
+            columns.insert(at, self.write_main(out, names, name, &paged)?);
+        }
         let head = self.write_head(out, &sparse_page, (block, first_row, rows, offset))?;
         self.clear();
         Ok(Written { head, columns })
+    }
+
+    /// The column whose page may refer to others: the largest one.
+    fn main_column(&self, sparse: &[u32]) -> Option<u32> {
+        if !self.tools.encoder.refers() {
+            return None;
+        }
+        let bytes = |name: &u32| self.columns.get(*name as usize).map_or(0, ColumnBuffer::bytes);
+        let paged = self.active.iter().filter(|name| sparse.binary_search(name).is_err());
+        paged.copied().max_by_key(bytes)
+    }
+
+    /// Writes the page of the main column, which may refer to those of `paged`.
+    fn write_main(
+        &mut self,
+        out: &mut Out<'_>,
+        names: &Names,
+        name: u32,
+        paged: &[u32],
+    ) -> Result<ColumnDraft> {
+        let rows = self.rows();
+        let Tools { encoder, filters, dense, beside, .. } = &mut self.tools;
+        let paged = paged.get(..paged.len().min(FIELDS_MAX)).unwrap_or(&[]);
+        beside.resize_with(beside.len().max(paged.len()), TextVec::new);
+        let column = |name: u32| self.columns.get(name as usize);
+        let beside: Vec<Beside<'_>> = paged
+            .iter()
+            .zip(beside)
+            .filter_map(|(name, scratch)| {
+                let values = column(*name)?.dense(rows, scratch);
+                Some(Beside { name: names.name(*name), values })
+            })
+            .collect();
+        let column = column(name).ok_or_else(|| broken(Malformed("no such column")))?;
+        let values = column.dense(rows, dense);
+        let input = PageInput { values, beside: &beside };
+        let page = encoder.encode_page(&input).map_err(broken)?;
+        let filter = filters.make(&page, values);
+        let facts = facts(&page);
+        let home = Home::Page(put_page(out, page)?);
+        let header = ColumnHeader { home, present: column.present(), facts, filter: None };
+        Ok(ColumnDraft { name, header, filter })
     }
 
     /// Writes the pages that belong to no column.

@@ -355,8 +355,9 @@ impl<'a> BlockReader<'a> {
         let load = || {
             count(&self.cx.stats.strips, 1);
             count(&self.cx.stats.read_bytes, len);
+            let beside = self.strips_beside(page, head, i)?;
             let bytes = self.part.source().read(offset, len)?;
-            let strip = head.decode_strip(i, &bytes, &mut self.cx.decoder());
+            let strip = head.decode_strip(i, &bytes, &beside, &mut self.cx.decoder());
             let strip = strip.map_err(|e| self.part.malformed(offset, e))?;
             let bytes = strip.heap_bytes();
             count(&self.cx.stats.decoded_bytes, bytes as u64);
@@ -367,6 +368,25 @@ impl<'a> BlockReader<'a> {
             return load().map(|(strip, _)| Arc::new(strip));
         }
         self.cx.cached(self.part.footer().part_id, offset, load)
+    }
+
+    /// Strip `i` of the columns to which a page refers.
+    fn strips_beside(&self, page: &PageRef, head: &PageHead, i: usize) -> Result<Vec<Arc<Strip>>> {
+        let Some(fields) = head.fields() else { return Ok(Vec::new()) };
+        let names = self.part.names(self.cx)?;
+        let malformed = || self.part.malformed(page.offset, Malformed("a page of another column"));
+        let strip = |name: &[u8]| {
+            let id = std::str::from_utf8(name).ok().and_then(|name| names.id(name));
+            let header = self.header(id.ok_or_else(malformed)?)?.ok_or_else(malformed)?;
+            let Home::Page(other) = &header.home else { return Err(malformed()) };
+            let head = self.head(other)?;
+            // So that no page refers to itself, in circles.
+            if head.fields().is_some() {
+                return Err(malformed());
+            }
+            self.strip(other, &head, i)
+        };
+        fields.iter().map(strip).collect()
     }
 
     /// The times of strip `i`.

@@ -201,7 +201,7 @@ impl<'a> PartBuilder<'a> {
         if self.block.rows() == 0 {
             return Ok(());
         }
-        let written = self.block.write(&mut self.out, self.blocks, self.rows)?;
+        let written = self.block.write(&mut self.out, &self.names, (self.blocks, self.rows))?;
         self.add_block(written.head, written.columns)
     }
 

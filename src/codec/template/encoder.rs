@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 
 use super::bits::BitWriter;
 use super::column::{ColumnAnalyser, Form};
+use super::fields::{Beside, FieldFinder};
 use super::slot::{Slot, pack_hex};
 use super::table::TableBuilder;
 use super::tokenize::{Span, tokenize};
@@ -38,6 +39,7 @@ pub(in crate::codec) struct TemplateEncoder {
     starts: Vec<u32>,
     analyser: ColumnAnalyser,
     column: Vec<Span>,
+    finder: FieldFinder,
     table: TableBuilder,
     columns: Vec<Column>,
     data: Vec<u64>,
@@ -79,10 +81,11 @@ impl TemplateEncoder {
     /// Appends the strips of a page to `strips` and the parameters of its head to `params`.
     /// The templates are
     /// compressed by `heads`. `false` if templates do not suit the values; what was appended is
-    /// then of no use.
+    /// then of no use. Slots may refer to the columns `beside`.
     pub(in crate::codec) fn encode(
         &mut self,
         values: &TextVec,
+        beside: &[Beside<'_>],
         zstd: &mut Compressor,
         heads: &mut Compressor,
         strips: &mut StripsBuilder,
@@ -96,8 +99,9 @@ impl TemplateEncoder {
         self.columns.clear();
         self.data.clear();
         self.table.count = self.keys.len();
+        self.finder.begin(beside);
         for template in 0..self.keys.len() {
-            self.add_template(values, template);
+            self.add_template(values, beside, template);
             if self.table.shapes.len() > SHAPES_MAX {
                 return false;
             }
@@ -168,12 +172,14 @@ impl TemplateEncoder {
 
     /// Adds the text of a template and its columns.
     #[expect(clippy::indexing_slicing, reason = "arrays of the encoder's own making")]
-    fn add_template(&mut self, values: &TextVec, template: usize) {
+    fn add_template(&mut self, values: &TextVec, beside: &[Beside<'_>], template: usize) {
         let rows = self.starts[template] as usize..self.starts[template + 1] as usize;
         let from = self.table.texts.len();
         let shape = self.table.shapes.len();
-        let only = values.get(self.order[rows.start] as usize);
-        if rows.len() == 1 && memchr::memchr(SLOT, only).is_none() {
+        let first = self.order[rows.start];
+        let only = values.get(first as usize);
+        self.finder.begin_template(beside, first);
+        if rows.len() == 1 && !self.finder.any_long() && memchr::memchr(SLOT, only).is_none() {
             self.table.texts.extend_from_slice(only);
             put_varint(&mut self.table.shapes, only.len() as u64);
             return;
@@ -188,7 +194,8 @@ impl TemplateEncoder {
         for (token, mark) in memchr::memchr_iter(SLOT, &key).enumerate() {
             self.table.texts.extend_from_slice(&key[at..mark]);
             at = mark + 1;
-            self.add_column(values, template, rows.clone(), token, &mut earlier, &mut slots);
+            let column = (template, rows.clone(), token);
+            self.add_column(values, beside, column, &mut earlier, &mut slots);
         }
         self.table.texts.extend_from_slice(&key[at..]);
         self.key = key;
@@ -204,9 +211,8 @@ impl TemplateEncoder {
     fn add_column(
         &mut self,
         values: &TextVec,
-        template: usize,
-        rows: std::ops::Range<usize>,
-        token: usize,
+        beside: &[Beside<'_>],
+        (template, rows, token): (usize, std::ops::Range<usize>, usize),
         earlier: &mut Vec<Earlier>,
         slots: &mut Vec<(Slot, bool)>,
     ) {
@@ -231,6 +237,15 @@ impl TemplateEncoder {
             slots.push((Slot::Same { of: e.slot }, e.digit));
             return;
         }
+        let number = u16::try_from(slots.len()).unwrap_or(u16::MAX);
+        let of_rows = self.column.iter().map(|span| text(*span));
+        let found = self.finder.find(beside, rows, of_rows, &mut self.table.fields);
+        if let Some((slot, digit)) = found {
+            texts.push(SLOT);
+            earlier.push(Earlier { token, slot: number, prefix: 0, suffix: 0, digit });
+            slots.push((slot, digit));
+            return;
+        }
         let start = self.data.len();
         let dictionary = &mut self.table.dictionary;
         match self.analyser.analyse(bytes, &self.column, dictionary, &mut self.data) {
@@ -239,7 +254,6 @@ impl TemplateEncoder {
                 texts.extend_from_slice(&text(first)[..prefix as usize]);
                 texts.push(SLOT);
                 texts.extend_from_slice(&text(first)[text(first).len() - suffix as usize..]);
-                let number = u16::try_from(slots.len()).unwrap_or(u16::MAX);
                 earlier.push(Earlier { token, slot: number, prefix, suffix, digit });
                 slots.push((slot, digit));
                 let template = u32::try_from(template).unwrap_or(u32::MAX);
@@ -305,7 +319,7 @@ impl Streams {
             Slot::Codes { .. } => self.codes.extend(data.iter().map(|n| n.to_le_bytes()[0])),
             Slot::Hex { .. } => data.iter().for_each(|word| pack_hex(text(*word), &mut self.hex)),
             Slot::Text { .. } => data.iter().for_each(|word| self.texts.push(text(*word))),
-            Slot::Same { .. } => {}
+            Slot::Same { .. } | Slot::Field { .. } => {}
         }
     }
 

@@ -12,6 +12,7 @@ const HEX_LOWER: u8 = 4;
 const HEX_UPPER: u8 = 5;
 const CODES: u8 = 6;
 const SAME: u8 = 7;
+const FIELD: u8 = 8;
 /// Added to the kind if some value has no digit.
 const NO_DIGIT: u8 = 0x80;
 
@@ -55,6 +56,17 @@ pub(crate) enum Slot {
         /// The number of that slot within the template.
         of: u16,
     },
+    /// A piece of the row's value of another column of the block.
+    Field {
+        /// The number of that column among those to which the page refers.
+        column: u8,
+        /// Which of the slots that the tokenizer finds in that value.
+        piece: u16,
+        /// The classes ([`class`]) that all bytes of all pieces have.
+        classes: u8,
+        /// The length of each piece; 0 if they differ.
+        len: u16,
+    },
 }
 
 impl Slot {
@@ -84,6 +96,12 @@ impl Slot {
             Slot::Same { of } => {
                 out.push(SAME);
                 put_varint(out, u64::from(of));
+            }
+            Slot::Field { column, piece, classes, len } => {
+                out.extend([FIELD, column]);
+                put_varint(out, u64::from(piece));
+                out.push(classes);
+                put_varint(out, u64::from(len));
             }
         }
         if let Some(kind) = out.get_mut(at).filter(|_| !digit) {
@@ -128,6 +146,12 @@ impl Slot {
                 Ok(Slot::Codes { first, count })
             }
             SAME => Ok(Slot::Same { of: small(r.len(super::ROW_SLOTS_MAX)?)? }),
+            FIELD => Ok(Slot::Field {
+                column: r.u8()?,
+                piece: small(r.len(super::ROW_SLOTS_MAX)?)?,
+                classes: r.u8()?,
+                len: small(r.len(super::FIELD_VALUE_MAX)?)?,
+            }),
             _ => Err(Malformed("unknown kind of slot")),
         }
     }
@@ -136,7 +160,7 @@ impl Slot {
     #[inline]
     pub(super) fn unit(self) -> u32 {
         match self {
-            Slot::Text { .. } | Slot::Codes { .. } => 1,
+            Slot::Text { .. } | Slot::Codes { .. } | Slot::Field { .. } => 1,
             Slot::Int { width, .. } => u32::from(width),
             Slot::Hex { digits, .. } => u32::from(digits).div_ceil(2),
             Slot::Same { .. } => 0,
@@ -269,6 +293,7 @@ mod tests {
             Slot::Hex { digits: 2, upper: false },
             Slot::Codes { first: 3, count: 256 },
             Slot::Same { of: 5 },
+            Slot::Field { column: 255, piece: 1_024, classes: 31, len: 4_096 },
         ];
         let mut out = Vec::new();
         slots.iter().enumerate().for_each(|(i, slot)| slot.encode(i % 2 == 0, &mut out));
@@ -277,7 +302,14 @@ mod tests {
             assert_eq!(Slot::decode(&mut r, 3), Ok((slot, i % 2 == 0)));
         }
         assert!(r.is_empty());
-        for bad in [&[8u8][..], &[INT, 0, 65], &[FIXED, 20, 0, 1], &[FIXED, 0, 0, 1], &[CODES, 0]] {
+        for bad in [
+            &[9u8][..],
+            &[FIELD, 0, 0],
+            &[INT, 0, 65],
+            &[FIXED, 20, 0, 1],
+            &[FIXED, 0, 0, 1],
+            &[CODES, 0],
+        ] {
             assert!(Slot::decode(&mut Reader::new(bad), 0).is_err());
         }
     }

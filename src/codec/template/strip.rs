@@ -8,12 +8,13 @@
 
 use std::sync::Arc;
 
+use super::fields::FieldValues;
 use super::slot::{Slot, classes_of, print_hex, print_number};
 use super::table::TemplateTable;
 use super::{DIGITS_MAX, bits, slot};
 use crate::codec::page::Decoder;
 use crate::codec::varint::Reader;
-use crate::codec::{PAGE_RAW_MAX, STRIP_ROWS, dictionary, plain};
+use crate::codec::{PAGE_RAW_MAX, STRIP_ROWS, Strip, dictionary, plain};
 use crate::error::Malformed;
 use crate::record::TextVec;
 
@@ -38,6 +39,8 @@ struct Values {
     starts: Vec<u32>,
     codes: Vec<u8>,
     texts: TextVec,
+    /// Those that stand in other columns.
+    fields: FieldValues,
     hex: Vec<u8>,
     bits: Vec<u8>,
 }
@@ -47,6 +50,7 @@ struct Values {
 struct Sizes {
     codes: u64,
     texts: u64,
+    fields: u64,
     hex: u64,
     bits: u64,
 }
@@ -59,6 +63,7 @@ impl Sizes {
             Slot::Int { .. } => Some(&mut self.bits),
             Slot::Hex { .. } => Some(&mut self.hex),
             Slot::Codes { .. } => Some(&mut self.codes),
+            Slot::Field { .. } => Some(&mut self.fields),
             Slot::Same { .. } => None,
         }
     }
@@ -77,16 +82,18 @@ pub(in crate::codec) fn decode_ids<'a>(
 }
 
 impl TemplateStrip {
-    /// Decodes a strip of `rows` rows.
+    /// Decodes a strip of `rows` rows; `beside` are the strips of the columns that the table
+    /// refers to.
     pub(in crate::codec) fn decode(
         bytes: &[u8],
         rows: usize,
         table: &Arc<TemplateTable>,
+        beside: &[Arc<Strip>],
         decoder: &mut Decoder,
     ) -> Result<TemplateStrip, Malformed> {
         let (ids, rest) = decode_ids(bytes, rows, table, decoder)?;
         let mut counts = vec![0u16; table.len()];
-        let ranks = (ids.iter())
+        let ranks: Vec<u16> = (ids.iter())
             .map(|id| match counts.get_mut(*id as usize) {
                 Some(count) => {
                     *count += 1;
@@ -95,7 +102,11 @@ impl TemplateStrip {
                 None => 0,
             })
             .collect();
-        let values = Values::decode(rest, &counts, table, decoder)?;
+        let (starts, sizes) = layout(&counts, table)?;
+        let fields = FieldValues::new(&ids, &ranks, table, (&starts, cap(sizes.fields)?), beside)?;
+        let values = Values { starts, fields, ..Values::default() };
+        let values = values.decode(rest, sizes, decoder)?;
+        values.check(&counts, table)?;
         let strip = TemplateStrip { table: Arc::clone(table), ids, ranks, values };
         strip.check_length(&counts)?;
         Ok(strip)
@@ -153,6 +164,7 @@ impl TemplateStrip {
     fn check_length(&self, counts: &[u16]) -> Result<(), Malformed> {
         let table = &self.table;
         let texts = self.values.texts.iter().map(<[u8]>::len).max().unwrap_or(0);
+        let texts = texts.max(self.values.fields.longest());
         let mut bound = 0;
         for (template, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let slots = table.slots(template).1;
@@ -196,44 +208,39 @@ impl TemplateStrip {
             + v.starts.capacity() * size_of::<u32>()
             + v.codes.capacity()
             + v.texts.heap_bytes()
+            + v.fields.heap_bytes()
             + v.hex.capacity()
             + v.bits.capacity()
     }
 }
 
 impl Values {
-    /// Reads the values of a strip whose templates have `counts` rows.
+    /// Reads the values that the strip holds itself.
     fn decode(
+        mut self,
         bytes: &[u8],
-        counts: &[u16],
-        table: &TemplateTable,
+        sizes: Sizes,
         decoder: &mut Decoder,
     ) -> Result<Values, Malformed> {
-        let (starts, sizes) = layout(counts, table)?;
-        let cap = |n: u64| usize::try_from(n).map_err(|_| Malformed("strip over its cap"));
         let mut r = Reader::new(bytes);
-        let mut codes = Vec::new();
         if sizes.codes > 0 {
             let count = cap(sizes.codes)?;
-            decoder.zstd.unpack_into(r.bytes(count + 64)?, count, &mut codes)?;
-            if codes.len() != count {
+            decoder.zstd.unpack_into(r.bytes(count + 64)?, count, &mut self.codes)?;
+            if self.codes.len() != count {
                 return Err(Malformed("number of codes is not that of rows"));
             }
         }
-        let texts = if sizes.texts > 0 {
-            plain::decode_strip(r.bytes(PAGE_RAW_MAX)?, cap(sizes.texts)?, decoder)?
-        } else {
-            TextVec::new()
-        };
-        let hex = r.take(cap(sizes.hex)?)?.to_vec();
+        if sizes.texts > 0 {
+            let texts = r.bytes(PAGE_RAW_MAX)?;
+            self.texts = plain::decode_strip(texts, cap(sizes.texts)?, decoder)?;
+        }
+        self.hex = r.take(cap(sizes.hex)?)?.to_vec();
         let packed = r.take(cap(sizes.bits.div_ceil(8))?)?;
         r.finish()?;
-        let mut bits = Vec::with_capacity(packed.len() + bits::PADDING);
-        bits.extend_from_slice(packed);
-        bits.resize(packed.len() + bits::PADDING, 0);
-        let values = Values { starts, codes, texts, hex, bits };
-        values.check(counts, table)?;
-        Ok(values)
+        self.bits.reserve_exact(packed.len() + bits::PADDING);
+        self.bits.extend_from_slice(packed);
+        self.bits.resize(packed.len() + bits::PADDING, 0);
+        Ok(self)
     }
 
     /// Checks the codes, and that the texts are of their kind.
@@ -291,6 +298,7 @@ impl Values {
         let at = self.starts.get(i).copied().unwrap_or(0) as usize + usize::from(rank);
         match slot {
             Slot::Text { .. } => self.texts.get(at),
+            Slot::Field { .. } => self.fields.get(at),
             Slot::Codes { first, .. } => {
                 let code = self.codes.get(at).copied().unwrap_or(0);
                 table.dictionary().get(first as usize + usize::from(code))
@@ -298,6 +306,11 @@ impl Values {
             Slot::Int { .. } | Slot::Hex { .. } | Slot::Same { .. } => &[],
         }
     }
+}
+
+/// A count of values as a size in memory.
+fn cap(n: u64) -> Result<usize, Malformed> {
+    usize::try_from(n).map_err(|_| Malformed("strip over its cap"))
 }
 
 /// Calls `each` with the number of each slot of a template that has rows, and their number.
@@ -331,7 +344,7 @@ fn layout(counts: &[u16], table: &TemplateTable) -> Result<(Vec<u32>, Sizes), Ma
         }
         Ok(())
     })?;
-    let all = [sizes.codes, sizes.texts, sizes.hex, sizes.bits];
+    let all = [sizes.codes, sizes.texts, sizes.fields, sizes.hex, sizes.bits];
     if all.iter().any(|size| *size > PAGE_RAW_MAX as u64 * 8) {
         return Err(Malformed("strip over its cap"));
     }

@@ -1,7 +1,9 @@
 //! The templates of a page, as its head holds them.
 
 use super::slot::{Slot, class, classes_of};
-use super::{DIGITS_MAX, ROW_SLOTS_MAX, SHAPES_MAX, SLOT, TEMPLATES_MAX};
+use super::{
+    DIGITS_MAX, FIELD_NAME_MAX, FIELDS_MAX, ROW_SLOTS_MAX, SHAPES_MAX, SLOT, TEMPLATES_MAX,
+};
 use crate::codec::compress::Compressor;
 use crate::codec::page::Decoder;
 use crate::codec::varint::{Reader, put_bytes, put_varint};
@@ -17,6 +19,8 @@ pub(crate) struct TemplateTable {
     slot_ends: Vec<u32>,
     slots: Vec<PlacedSlot>,
     dictionary: TextVec,
+    /// The names of the columns to which slots refer.
+    fields: TextVec,
     /// The most bytes that a value not stored as text in a strip may have.
     longest_value: usize,
 }
@@ -43,6 +47,8 @@ pub(super) struct TableBuilder {
     pub(super) shapes: Vec<u8>,
     /// The values of all dictionary slots.
     pub(super) dictionary: TextVec,
+    /// The names of the columns to which slots refer.
+    pub(super) fields: TextVec,
     /// The number of templates.
     pub(super) count: usize,
 }
@@ -53,6 +59,7 @@ impl TableBuilder {
         self.texts.clear();
         self.shapes.clear();
         self.dictionary.clear();
+        self.fields.clear();
         self.count = 0;
     }
 
@@ -65,6 +72,8 @@ impl TableBuilder {
             zstd.pack(part, &mut blob);
             put_bytes(out, &blob);
         }
+        put_varint(out, self.fields.len() as u64);
+        self.fields.iter().for_each(|name| put_bytes(out, name));
         put_varint(out, self.dictionary.len() as u64);
         if !self.dictionary.is_empty() {
             plain::encode_strip(&self.dictionary, (0, self.dictionary.len()), zstd, out);
@@ -81,6 +90,10 @@ impl TemplateTable {
         let count = r.len(TEMPLATES_MAX)?;
         let bytes = decoder.zstd.unpack(r.bytes(PAGE_RAW_MAX)?, PAGE_RAW_MAX)?;
         let shapes = decoder.zstd.unpack(r.bytes(SHAPES_MAX)?, SHAPES_MAX)?;
+        let mut fields = TextVec::new();
+        for _ in 0..r.len(FIELDS_MAX)? {
+            fields.push(r.bytes(FIELD_NAME_MAX)?);
+        }
         let values = r.len(PAGE_RAW_MAX)?;
         let rest = r.take(r.rest().len())?;
         let dictionary = match values {
@@ -95,6 +108,7 @@ impl TemplateTable {
             texts: TextVec::new(),
             slot_ends: Vec::with_capacity(count),
             slots: Vec::new(),
+            fields,
             longest_value: dictionary.iter().map(<[u8]>::len).fold(DIGITS_MAX + 1, usize::max),
             dictionary,
         };
@@ -163,6 +177,10 @@ impl TemplateTable {
                     }
                     Some(same) => same.classes,
                 },
+                Slot::Field { column, .. } if usize::from(column) >= self.fields.len() => {
+                    return Err(Malformed("slot of a column that the page does not name"));
+                }
+                Slot::Field { classes, .. } => classes,
             };
             let at = u32::try_from(at).map_err(|_| Malformed("texts of 4 GiB"))?;
             self.slots.push(PlacedSlot { at, slot, classes, digit });
@@ -207,9 +225,15 @@ impl TemplateTable {
         &self.dictionary
     }
 
+    /// The names of the columns of the block whose values stand in slots.
+    pub(crate) fn fields(&self) -> &TextVec {
+        &self.fields
+    }
+
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.texts.heap_bytes()
+            + self.fields.heap_bytes()
             + self.dictionary.heap_bytes()
             + self.slot_ends.capacity() * size_of::<u32>()
             + self.slots.capacity() * size_of::<PlacedSlot>()

@@ -414,7 +414,8 @@ fn may_hold(
                 }
             })
         }
-        Slot::Text { .. } | Slot::Same { .. } => true,
+        Slot::Field { len: 0, .. } | Slot::Text { .. } | Slot::Same { .. } => true,
+        Slot::Field { len, .. } => by_length(len.into()),
     }
 }
 

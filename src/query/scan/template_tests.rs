@@ -14,11 +14,14 @@ use crate::query::filter::testing::field;
 use crate::query::naive;
 use crate::query::testing::{TestParts, TestRow};
 
+/// A row whose message is in another column, in part.
 fn row(stream: &str, time: usize, message: String) -> TestRow {
+    let words = message.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
+    let copy: String = words.filter(|word| word.contains(|c: char| c.is_ascii_digit())).collect();
     TestRow {
         time: i64::try_from(time).unwrap() * 1_000_000,
         labels: vec![("a", stream.to_owned())],
-        fields: vec![("b", message)],
+        fields: vec![("b", message), ("c", copy)],
     }
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::set::{PhraseSet, TextSet};
 use super::*;
-use crate::codec::template::testing::{lines, strips, text};
+use crate::codec::template::testing::{Columns, columns_of, lines, strips, text};
 use crate::query::filter::predicate::{ByteRange, NumberRange};
 use crate::query::regex::Regex;
 
@@ -106,9 +106,11 @@ proptest! {
             "", "a", "1", "took", "ook 1", "7 ms", "conn", "id=", "id", "e", "0", "BEEF", "beef-",
             "x1", "1y", "v1ms", "v1", "port 4", ":", ":0", "done", "\u{e4}1", "\u{e4}", "000", "_1",
         ]),
-        upper in any::<bool>(),
+        (upper, alone) in any::<(bool, bool)>(),
     ) {
-        let Some(strips) = strips(&text(&lines)) else { return Ok(()) };
+        let values = text(&lines);
+        let columns = if alone { Columns::new() } else { columns_of(&values) };
+        let Some(strips) = strips(&values, &columns) else { return Ok(()) };
         let (mut needle, other) = (piece(&lines, needle), piece(&lines, other));
         if upper {
             needle = needle.to_uppercase();
@@ -131,7 +133,7 @@ fn words_are_decided_by_templates_alone() {
             _ => format!("id {:032x} done", u128::from(i) << 77 | 12345),
         })
         .collect();
-    let strips = strips(&text(&lines)).unwrap();
+    let strips = strips(&text(&lines), &Columns::new()).unwrap();
     let phrase = |needle: &str| ValuePredicate::Phrase(Phrase::new(needle.as_bytes()));
     let substring = |needle: &str| ValuePredicate::Phrase(Phrase::substring(needle.as_bytes()));
     let folded = |needle: &str| ValuePredicate::Folded(FoldedPhrase::new(needle.as_bytes()));
