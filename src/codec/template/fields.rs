@@ -109,9 +109,7 @@ impl FieldFinder {
             if of.values.get(row).get(span.from as usize..span.to as usize) != Some(first) {
                 continue;
             }
-            let Some(facts) = Facts::of(values.clone()).filter(Facts::is_worth_it) else {
-                return None;
-            };
+            let facts = Facts::of(values.clone()).filter(Facts::is_worth_it)?;
             let pieces = &mut self.pieces;
             let same = values
                 .clone()
