@@ -208,7 +208,7 @@ pub(super) fn decode_strip(
     decoder: &mut Decoder,
 ) -> Result<Strip, Malformed> {
     let codes = decode_codes(bytes, rows, dictionary.len(), decoder)?;
-    Ok(Strip::Codes { codes, dictionary: Arc::clone(dictionary) })
+    Ok(Strip::Codes { codes: Arc::new(codes), dictionary: Arc::clone(dictionary) })
 }
 
 /// Reads the codes of a strip of `rows` rows; all are below `count`.

@@ -293,7 +293,7 @@ impl Encoder {
         if self.options.verify || cfg!(debug_assertions) {
             let mut got = Vec::with_capacity(times.len());
             self.decode(&page, times.len(), &[], |strip| match strip {
-                Strip::Times(times) => got.extend(times),
+                Strip::Times(times) => got.extend_from_slice(&times),
                 _ => got.clear(),
             })?;
             if got != times {
@@ -336,7 +336,9 @@ impl Encoder {
             let bytes = page.strip(&head, i).ok_or(Malformed("strip past the end of its page"))?;
             let rows = i * STRIP_ROWS..i * STRIP_ROWS + head.strip_rows(i);
             let beside: Vec<Arc<Strip>> = (referred.iter())
-                .map(|b| Arc::new(Strip::Text(rows.clone().map(|r| b.values.get(r)).collect())))
+                .map(|b| {
+                    Arc::new(Strip::Text(Arc::new(rows.clone().map(|r| b.values.get(r)).collect())))
+                })
                 .collect();
             each(head.decode_strip(i, bytes, &beside, &mut self.check)?);
         }

@@ -5,6 +5,8 @@
 //! behind the first value, 2 = the differences of these behind the first value and the first
 //! difference. Flag PLANES: as bytes under zstd, else as frames.
 
+use std::sync::Arc;
+
 use super::compress::Compressor;
 use super::holes::{ABSENT, EXCEPTIONS, Holes, StripHoles};
 use super::numbers::{Layout, decode_numbers, decode_packed, encode_packed};
@@ -179,7 +181,7 @@ pub(super) fn decode_strip(
         }
     }
     r.finish()?;
-    Ok(Strip::Ints { values, absent: holes.absent, exceptions: holes.exceptions })
+    Ok(Strip::Ints { values: Arc::new(values), absent: holes.absent, exceptions: holes.exceptions })
 }
 
 #[cfg(test)]

@@ -125,25 +125,25 @@ impl PageStats {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Strip {
     /// The values.
-    Text(TextVec),
+    Text(Arc<TextVec>),
     /// Numbers of values in a dictionary; every code is below its length.
     Codes {
         /// The number of each row's value.
-        codes: Vec<u32>,
+        codes: Arc<Vec<u32>>,
         /// The distinct values; an absent value is the empty one.
         dictionary: Arc<TextVec>,
     },
     /// Canonical decimal integers.
     Ints {
         /// The number of each row; of no meaning for rows that are absent or exceptions.
-        values: Vec<i64>,
+        values: Arc<Vec<i64>>,
         /// The rows without a value.
         absent: Option<Bitmap>,
         /// Rows whose value is some other text, ascending.
         exceptions: Vec<(u32, Vec<u8>)>,
     },
     /// Nanoseconds since the Unix epoch.
-    Times(Vec<i64>),
+    Times(Arc<Vec<i64>>),
     /// Templates and the values of their slots, rendered on demand.
     Templates(TemplateStrip),
 }
@@ -494,21 +494,23 @@ impl PageHead {
     ) -> Result<Strip, Malformed> {
         let rows = self.strip_rows(i);
         match &self.params {
-            Params::Plain => plain::decode_strip(bytes, rows, decoder).map(Strip::Text),
-            Params::Times => times::decode_strip(bytes, rows).map(Strip::Times),
-            Params::Integers => integers::decode_strip(bytes, rows, decoder),
-            Params::Shaped(params) => {
-                shaped::decode_strip(bytes, rows, params, decoder).map(Strip::Text)
+            Params::Plain => {
+                plain::decode_strip(bytes, rows, decoder).map(|text| Strip::Text(Arc::new(text)))
             }
+            Params::Times => times::decode_strip(bytes, rows).map(|t| Strip::Times(Arc::new(t))),
+            Params::Integers => integers::decode_strip(bytes, rows, decoder),
+            Params::Shaped(params) => shaped::decode_strip(bytes, rows, params, decoder)
+                .map(|text| Strip::Text(Arc::new(text))),
             Params::Dictionary(dictionary) => {
                 dictionary::decode_strip(bytes, rows, dictionary, decoder)
             }
             Params::Templates(table) => {
                 TemplateStrip::decode(bytes, rows, table, beside, decoder).map(Strip::Templates)
             }
-            Params::Const(dictionary) => {
-                Ok(Strip::Codes { codes: vec![0; rows], dictionary: Arc::clone(dictionary) })
-            }
+            Params::Const(dictionary) => Ok(Strip::Codes {
+                codes: Arc::new(vec![0; rows]),
+                dictionary: Arc::clone(dictionary),
+            }),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One block of a part, open for evaluation.
 
+use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,6 +17,9 @@ use crate::codec::{Encoding, PageHead, Strip, strip_count};
 use crate::error::Malformed;
 use crate::index::{Bloom, ChunkColumn, StreamChunk};
 use crate::record::TextVec;
+
+/// Marks the keys of what is made of pages, in the cache of what is read.
+const DERIVED: u64 = 1 << 63;
 
 /// A block; what is read of it is kept only by the context's cache, but for its runs.
 pub(crate) struct BlockReader<'a> {
@@ -387,6 +391,19 @@ impl<'a> BlockReader<'a> {
             self.strip(other, &head, i)
         };
         fields.iter().map(strip).collect()
+    }
+
+    /// What a reader has made of a page and wants to find again while the cache keeps it; `kind`
+    /// tells it from what others make of the same page.
+    pub(crate) fn derived<T: Any + Send + Sync>(
+        &self,
+        page: &PageRef,
+        kind: u8,
+        make: impl FnOnce() -> (T, usize),
+    ) -> Result<Arc<T>> {
+        // No file is as long as this, so that no unit has such an offset.
+        let key = DERIVED | u64::from(kind) << 48 | page.offset;
+        self.cx.cached(self.part.footer().part_id, key, || Ok(make()))
     }
 
     /// The times of strip `i`.

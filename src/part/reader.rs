@@ -11,6 +11,7 @@ use super::layout::{
 };
 use super::names::Names;
 use super::source::{PartSource, ReadContext, count};
+use crate::codec::strip_count;
 use crate::codec::varint::Reader;
 use crate::error::Malformed;
 use crate::index::{Bloom, CHUNK_STREAMS, StreamChunk};
@@ -43,6 +44,7 @@ pub(crate) struct PartReader {
     metaindex: OnceLock<Vec<MetaEntry>>,
     chunks: OnceLock<Vec<ChunkRef>>,
     inputs: OnceLock<Vec<u64>>,
+    strips: OnceLock<u64>,
     loaded_index: Mutex<Vec<Option<Arc<IndexBlock>>>>,
     loaded_chunks: Mutex<Vec<Option<Arc<StreamChunk>>>>,
 }
@@ -91,6 +93,7 @@ impl PartReader {
             metaindex: OnceLock::new(),
             chunks: OnceLock::new(),
             inputs: OnceLock::new(),
+            strips: OnceLock::new(),
             loaded_index: Mutex::default(),
             loaded_chunks: Mutex::default(),
         })
@@ -119,6 +122,22 @@ impl PartReader {
             parse_directory(&bytes, at.offset).map_err(|e| footer_error(&self.source, at.offset, e))
         })?;
         Ok(sections)
+    }
+
+    /// The number of strips of all columns, as far as headers tell.
+    pub(crate) fn strips(&self, cx: &ReadContext<'_>) -> Result<u64> {
+        let strips = get_or_load(&self.strips, || {
+            let mut strips = 0;
+            for entry in 0..self.metaindex(cx)?.len() {
+                let index = self.index_block(cx, entry)?;
+                for (i, head) in index.heads().enumerate() {
+                    let columns = index.names(i).map_or(0, |names| names.len()) + 1;
+                    strips += strip_count(head.rows as usize) * columns;
+                }
+            }
+            Ok(strips as u64)
+        })?;
+        Ok(*strips)
     }
 
     /// The column names.

@@ -365,16 +365,18 @@ impl<'a> OpenBlock<'a> {
                     let head = reader.head(&page)?;
                     match head.dictionary().filter(|_| page.encoding == Encoding::Const) {
                         Some(values) => Values::Const(values.get(0).to_vec()),
-                        None => {
-                            Values::Page { page, head, strip: Arc::new(Strip::Times(Vec::new())) }
-                        }
+                        None => Values::Page {
+                            page,
+                            head,
+                            strip: Arc::new(Strip::Times(Arc::default())),
+                        },
                     }
                 }
             };
             columns.push(Column { name, values });
         }
         let runs = Arc::clone(reader.runs()?);
-        let times = Arc::new(Strip::Times(Vec::new()));
+        let times = Arc::new(Strip::Times(Arc::default()));
         Ok(OpenBlock { reader, runs, run: 0, columns, strip: None, times })
     }
 
@@ -386,7 +388,7 @@ impl<'a> OpenBlock<'a> {
                 let read = self.reader.strip(page, head, i)?;
                 *strip = match *read {
                     Strip::Ints { .. } | Strip::Templates(_) => {
-                        Arc::new(Strip::Text(read.to_text()))
+                        Arc::new(Strip::Text(Arc::new(read.to_text())))
                     }
                     _ => read,
                 };

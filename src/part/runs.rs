@@ -1,6 +1,7 @@
 //! The runs of a block: how many rows each stream has in it, and between which times.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 #[cfg(test)]
 use super::layout::count32;
@@ -15,7 +16,7 @@ const FINE_RUNS_MAX: usize = 1_024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Runs {
     /// First row behind each run.
-    ends: Vec<u32>,
+    ends: Arc<Vec<u32>>,
     /// Bounds of the times of each run, never too narrow.
     times: Vec<(i64, i64)>,
 }
@@ -23,12 +24,17 @@ pub(crate) struct Runs {
 impl Runs {
     /// A block of one stream.
     pub(crate) fn single(rows: u32, min_time: i64, max_time: i64) -> Runs {
-        Runs { ends: vec![rows], times: vec![(min_time, max_time)] }
+        Runs { ends: Arc::new(vec![rows]), times: vec![(min_time, max_time)] }
     }
 
     /// The number of runs.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// The first row behind each run.
+    pub(crate) fn ends(&self) -> &Arc<Vec<u32>> {
+        &self.ends
     }
 
     /// The rows of run `i`; empty past the end.
@@ -69,7 +75,7 @@ impl Runs {
         if shift > 63 || count > PAGE_ROWS_MAX {
             return Err(Malformed("runs of a block"));
         }
-        let mut out = Runs { ends: Vec::with_capacity(count), times: Vec::with_capacity(count) };
+        let (mut ends, mut times) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let span = block.1.wrapping_sub(block.0).cast_unsigned();
         let mut end = 0u32;
         for _ in 0..count {
@@ -86,14 +92,14 @@ impl Runs {
             }
             let top = ((high << shift) | ((1u64 << shift) - 1)).min(span);
             let at = |n: u64| block.0.wrapping_add(n.cast_signed());
-            out.times.push((at(low << shift), at(top)));
-            out.ends.push(end);
+            times.push((at(low << shift), at(top)));
+            ends.push(end);
         }
         r.finish()?;
         if end != rows {
             return Err(Malformed("runs with fewer rows than the block"));
         }
-        Ok(out)
+        Ok(Runs { ends: Arc::new(ends), times })
     }
 }
 

@@ -109,13 +109,16 @@ impl Row {
 pub fn write_json(row: &Row, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
-    for (name, value) in row.fields().filter(|(_, value)| !value.is_empty()) {
+    for (key, (_, column)) in row.batch.keys.iter().zip(&row.batch.columns) {
+        let value = column.get(row.row);
+        if value.is_empty() {
+            continue;
+        }
         if !first {
             out.push(b',');
         }
         first = false;
-        json::push_string(out, name.as_bytes());
-        out.push(b':');
+        out.extend_from_slice(key);
         json::push_string(out, value.as_bytes());
     }
     out.push(b'}');
@@ -125,6 +128,8 @@ pub fn write_json(row: &Row, out: &mut Vec<u8>) {
 #[derive(Debug)]
 struct TextBatch {
     columns: Vec<(Arc<str>, TextColumn)>,
+    /// The names as JSON, each with the colon behind it.
+    keys: Vec<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -132,7 +137,7 @@ enum TextColumn {
     Same(String),
     Each(Texts),
     /// The number of each row's value.
-    Codes(Vec<u32>, Texts),
+    Codes(Arc<Vec<u32>>, Texts),
 }
 
 /// Texts, one after the other.
@@ -146,7 +151,14 @@ impl TextBatch {
     fn new(batch: Batch) -> TextBatch {
         let rows = batch.rows();
         let columns = batch.into_columns().into_iter();
-        TextBatch { columns: columns.map(|(name, c)| (name, TextColumn::new(c, rows))).collect() }
+        let columns: Vec<_> = columns.map(|(name, c)| (name, TextColumn::new(c, rows))).collect();
+        let key = |(name, _): &(Arc<str>, TextColumn)| {
+            let mut key = Vec::with_capacity(name.len() + 3);
+            json::push_string(&mut key, name.as_bytes());
+            key.push(b':');
+            key
+        };
+        TextBatch { keys: columns.iter().map(key).collect(), columns }
     }
 }
 
@@ -161,7 +173,7 @@ impl TextColumn {
             Column::Codes { codes, dictionary } if dictionary.len() <= rows => {
                 TextColumn::Codes(codes, Texts::new((*dictionary).clone()))
             }
-            column => TextColumn::Each(Texts::new(column.as_text(rows).into_owned())),
+            column => TextColumn::Each(Texts::new(column.to_text(rows))),
         }
     }
 
@@ -222,13 +234,10 @@ mod tests {
     fn forms_of_columns_give_the_same_texts() {
         let forms = [
             Column::Text(texts(&[b"7", b"", b"8"])),
-            Column::Codes { codes: vec![1, 0, 2], dictionary: texts(&[b"", b"7", b"8"]) },
-            Column::Codes {
-                codes: vec![3, 1, 2],
-                dictionary: texts(&[b"x", b"", b"8", b"7", b""]),
-            },
+            Column::codes(vec![1, 0, 2], texts(&[b"", b"7", b"8"])),
+            Column::codes(vec![3, 1, 2], texts(&[b"x", b"", b"8", b"7", b""])),
             Column::Ints {
-                values: vec![7, 0, 8],
+                values: Arc::new(vec![7, 0, 8]),
                 absent: None,
                 exceptions: vec![(1, Box::from(&b""[..]))],
             },

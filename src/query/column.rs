@@ -1,6 +1,5 @@
 //! One column of a batch, in the form in which it was stored.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::codec::Bitmap;
@@ -19,14 +18,23 @@ pub(crate) enum Column {
     /// A number into a dictionary per row. The dictionary may hold unused or equal values.
     Codes {
         /// Index into `dictionary` of each row.
-        codes: Vec<u32>,
+        codes: Arc<Vec<u32>>,
+        /// The values.
+        dictionary: Arc<TextVec>,
+    },
+    /// A number into a dictionary for each run of rows: what all rows of a stream share.
+    Runs {
+        /// The first row behind each run, ascending.
+        ends: Arc<Vec<u32>>,
+        /// Index into `dictionary` of each run.
+        codes: Arc<Vec<u32>>,
         /// The values.
         dictionary: Arc<TextVec>,
     },
     /// Canonical decimal texts of integers.
     Ints {
         /// The integer of each row; meaningless where absent or an exception.
-        values: Vec<i64>,
+        values: Arc<Vec<i64>>,
         /// Set for the rows without a value; `None` if all have one.
         absent: Option<Bitmap>,
         /// (row, text) of values that are not canonical integers, sorted by row. These rows are
@@ -65,7 +73,22 @@ impl Column {
 
     /// Integers without gaps.
     pub(crate) fn ints(values: Vec<i64>) -> Column {
-        Column::Ints { values, absent: None, exceptions: Vec::new() }
+        Column::Ints { values: Arc::new(values), absent: None, exceptions: Vec::new() }
+    }
+
+    /// A number into a dictionary per row.
+    pub(crate) fn codes(codes: Vec<u32>, dictionary: Arc<TextVec>) -> Column {
+        Column::Codes { codes: Arc::new(codes), dictionary }
+    }
+
+    /// A value for each run of rows.
+    pub(crate) fn of_each_run(ends: &Arc<Vec<u32>>, values: TextVec) -> Column {
+        let codes = (0..u32::try_from(values.len()).unwrap_or(u32::MAX)).collect();
+        Column::Runs {
+            ends: Arc::clone(ends),
+            codes: Arc::new(codes),
+            dictionary: Arc::new(values),
+        }
     }
 
     /// The value of `row`, empty past the end. `scratch` is overwritten where text must be made.
@@ -75,6 +98,10 @@ impl Column {
             Column::Const(value) => value,
             Column::Text(values) => values.get(row),
             Column::Codes { codes, dictionary } => match codes.get(row) {
+                Some(&code) => dictionary.get(code as usize),
+                None => &[],
+            },
+            Column::Runs { ends, codes, dictionary } => match codes.get(run_of(ends, row)) {
                 Some(&code) => dictionary.get(code as usize),
                 None => &[],
             },
@@ -122,6 +149,10 @@ impl Column {
             Column::Codes { codes, dictionary } => {
                 codes.get(row).is_none_or(|&code| dictionary.get(code as usize).is_empty())
             }
+            Column::Runs { ends, codes, dictionary } => {
+                let code = codes.get(run_of(ends, row));
+                code.is_none_or(|&code| dictionary.get(code as usize).is_empty())
+            }
             Column::Ints { values, absent, exceptions } => {
                 row >= values.len()
                     || absent.as_ref().is_some_and(|a| a.get(row))
@@ -144,7 +175,21 @@ impl Column {
                 Column::text(out)
             }
             Column::Codes { codes, dictionary } => {
-                Column::Codes { codes: pick(codes, rows), dictionary: dictionary.clone() }
+                Column::codes(pick(codes, rows), dictionary.clone())
+            }
+            Column::Runs { ends, codes, dictionary } => {
+                // Rows mostly ascend, so the run of one is often that of the next.
+                let mut run = 0usize;
+                let code = |&row: &u32| {
+                    let before = run.checked_sub(1).and_then(|r| ends.get(r)).copied();
+                    if before.is_some_and(|end| row < end)
+                        || ends.get(run).is_none_or(|end| row >= *end)
+                    {
+                        run = run_of(ends, row as usize);
+                    }
+                    codes.get(run).copied().unwrap_or(u32::MAX)
+                };
+                Column::codes(rows.iter().map(code).collect(), dictionary.clone())
             }
             Column::Ints { values, absent, exceptions } => {
                 let absent = absent.as_ref().map(|absent| {
@@ -157,7 +202,7 @@ impl Column {
                     out
                 });
                 Column::Ints {
-                    values: pick(values, rows),
+                    values: Arc::new(pick(values, rows)),
                     absent,
                     exceptions: gather_exceptions(exceptions, rows),
                 }
@@ -171,14 +216,6 @@ impl Column {
         let mut out = TextVec::with_capacity(rows, 0);
         self.append_to(rows, &mut out);
         out
-    }
-
-    /// The first `rows` values as text, borrowed where that is the column's form.
-    pub(crate) fn as_text(&self, rows: usize) -> Cow<'_, TextVec> {
-        match self {
-            Column::Text(values) if values.len() == rows => Cow::Borrowed(values),
-            _ => Cow::Owned(self.to_text(rows)),
-        }
     }
 
     /// Appends the first `rows` values to `out`.
@@ -199,6 +236,15 @@ impl Column {
                     }
                     out.close();
                 }
+            }
+            Column::Runs { ends, codes, dictionary } => {
+                let mut row = 0;
+                for (end, code) in ends.iter().zip(codes.iter()) {
+                    let end = (*end as usize).min(rows);
+                    (row..end).for_each(|_| out.push(dictionary.get(*code as usize)));
+                    row = row.max(end);
+                }
+                (row..rows).for_each(|_| out.push(&[]));
             }
             _ => self.for_each(rows, |_, value| out.push(value)),
         }
@@ -253,6 +299,9 @@ impl Column {
             Column::Const(value) => value.len(),
             Column::Text(values) => values.heap_bytes(),
             Column::Codes { codes, dictionary } => codes.capacity() * 4 + dictionary.heap_bytes(),
+            Column::Runs { ends, codes, dictionary } => {
+                (ends.capacity() + codes.capacity()) * 4 + dictionary.heap_bytes()
+            }
             Column::Ints { values, absent, exceptions } => {
                 let texts: usize = exceptions.iter().map(|(_, t)| t.len() + 24).sum();
                 values.capacity() * 8 + absent.as_ref().map_or(0, |a| a.len() / 8) + texts
@@ -287,6 +336,12 @@ pub(crate) fn push_int(out: &mut Vec<u8>, n: i64) {
 /// Appends the RFC 3339 text of `ns`.
 pub(crate) fn push_time(out: &mut Vec<u8>, ns: i64) {
     Timestamp::from_nanos(ns).write_to(out);
+}
+
+/// The run that holds `row`; past the last one for rows behind it.
+#[inline]
+pub(crate) fn run_of(ends: &[u32], row: usize) -> usize {
+    ends.partition_point(|end| *end as usize <= row)
 }
 
 /// The text of `row` among exceptions sorted by row.
@@ -332,7 +387,7 @@ fn concat_same_form(parts: &[(&Column, usize)]) -> Option<Column> {
                     _ => return None,
                 }
             }
-            Some(Column::Codes { codes: out, dictionary: dictionary.clone() })
+            Some(Column::codes(out, dictionary.clone()))
         }
         Column::Ints { .. } => {
             let mut out = Vec::new();
@@ -356,7 +411,7 @@ fn concat_same_form(parts: &[(&Column, usize)]) -> Option<Column> {
             }
             Some(Column::Times(Arc::new(out)))
         }
-        Column::Text(_) => None,
+        Column::Text(_) | Column::Runs { .. } => None,
     }
 }
 
@@ -379,13 +434,18 @@ mod tests {
                 Column::text([&b"a"[..], b"", b"b", b"cc"].into_iter().collect()),
                 vec!["a", "", "b", "cc"],
             ),
+            (Column::codes(vec![0, 1, 2, 1], Arc::new(dictionary.clone())), vec!["x", "", "x", ""]),
             (
-                Column::Codes { codes: vec![0, 1, 2, 1], dictionary: Arc::new(dictionary) },
-                vec!["x", "", "x", ""],
+                Column::Runs {
+                    ends: Arc::new(vec![2, 3, 4]),
+                    codes: Arc::new(vec![2, 1, 3]),
+                    dictionary: Arc::new(dictionary),
+                },
+                vec!["x", "x", "", "unused"],
             ),
             (
                 Column::Ints {
-                    values: vec![-5, 0, 0, i64::MIN],
+                    values: Arc::new(vec![-5, 0, 0, i64::MIN]),
                     absent: Some(absent),
                     exceptions: vec![(2, Box::from(&b"007"[..]))],
                 },

@@ -4,8 +4,8 @@
 //! first pipe that collects rows, which has a state per worker. What follows is serial.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crossbeam::channel::bounded;
@@ -27,10 +27,11 @@ use super::scan::{
     Frontier, PartSet, ScanFilter, ScanOutput, ScanTask, Scanner, TimeBound, names_from_headers,
     visit_stream,
 };
-use crate::codec::STRIP_ROWS;
+use super::stats::BucketFn;
+use super::tail::Tail;
 use crate::error::{Corruption, Error, QueryError, Result};
 use crate::options::QueryOptions;
-use crate::part::{PartReader, ReadContext, ReadStats};
+use crate::part::ReadStats;
 use crate::record::Timestamp;
 
 /// Queries in queries in queries, at most.
@@ -38,6 +39,9 @@ const MAX_DEPTH: usize = 16;
 
 /// Rows for which one more worker is worth its start.
 const ROWS_PER_WORKER: u64 = 65_536;
+
+/// So many blocks are read before other workers are started: what headers answer is done by then.
+const ALONE_BLOCKS: u64 = 2;
 
 /// The most workers of a query.
 const MAX_WORKERS: usize = 64;
@@ -94,7 +98,7 @@ impl Execution {
             // A part that cannot be opened has no blocks to speak of.
             let Ok(reader) = self.parts.reader(i) else { continue };
             stats.blocks_total += u64::from(reader.footer().blocks);
-            stats.strips_total += count_strips(&reader, &cx).unwrap_or(0);
+            stats.strips_total += reader.strips(&cx).unwrap_or(0);
         }
         stats.days_total = days.len() as u64;
         stats
@@ -136,19 +140,6 @@ impl Execution {
         let level = Level { execution: self, shared: &shared, depth: 0, settings: None };
         level.run(&self.query, out)
     }
-}
-
-/// The strips of all columns of a part, as far as its headers tell.
-fn count_strips(part: &PartReader, cx: &ReadContext<'_>) -> Result<u64> {
-    let mut strips = 0;
-    for entry in 0..part.metaindex(cx)?.len() {
-        let index = part.index_block(cx, entry)?;
-        for (i, head) in index.heads().enumerate() {
-            let columns = index.names(i).map_or(0, |names| names.len()) + 1;
-            strips += (head.rows as usize).div_ceil(STRIP_ROWS) * columns;
-        }
-    }
-    Ok(strips as u64)
 }
 
 /// What a query and its subqueries have in common.
@@ -271,7 +262,7 @@ impl Level<'_> {
             execution.counters.damage.skip(Error::Corrupted(lost.damage), Some(lost.unit))?;
         }
         let stages: Result<Vec<Stage>> =
-            plan.pipes.iter().map(|(pipe, needed)| compile_pipe(pipe, needed, &ctx)).collect();
+            plan.pipes.iter().map(|planned| compile_pipe(planned, &ctx)).collect();
         let run = Run {
             execution,
             ctx: &ctx,
@@ -280,9 +271,14 @@ impl Level<'_> {
                 fields: plan.fields,
                 positions: plan.positions,
                 time_shift: plan.time_offset,
+                buckets: plan
+                    .time_bucket
+                    .and_then(|bucket| BucketFn::new(&bucket, &ctx.zone).even_buckets()),
+                map: plan.map.map(|(field, map)| (Arc::from(field), map)),
             },
             bound: plan.bound.map(|(direction, limit)| TimeBound::new(direction, limit)),
             names_only: plan.names_only && execution.options.prune,
+            count_only: plan.count_only && execution.options.prune,
         };
         run.run(stages?, out)?;
         match storage.unread.lock().take() {
@@ -331,6 +327,7 @@ struct Run<'q> {
     output: ScanOutput,
     bound: Option<TimeBound>,
     names_only: bool,
+    count_only: bool,
 }
 
 /// What workers share beside the frontier.
@@ -366,7 +363,12 @@ impl Run<'_> {
             stopped: AtomicBool::new(false),
         };
         match collector {
-            Some(collector) => {
+            Some(mut collector) => {
+                if self.count_only {
+                    let cx = self.execution.parts.read_context(&self.execution.counters.reads);
+                    let rows = usize::try_from(team.frontier.take_whole_parts(&cx));
+                    collector.push(self.ctx, Batch::new(rows.unwrap_or(usize::MAX)))?;
+                }
                 let mut collector = match self.counted_names()? {
                     Some(names) => self.feed(collector, names)?,
                     None => team.collect(collector)?,
@@ -433,6 +435,12 @@ fn row_pipes(stages: &[Stage]) -> Vec<&dyn RowPipe> {
     rows.collect()
 }
 
+/// The number of cores, asked for once: asking reads files.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+}
+
 impl Team<'_> {
     /// One for each core unless the options say a number; fewer for few rows.
     fn workers(&self) -> usize {
@@ -440,27 +448,28 @@ impl Team<'_> {
         if let Some(workers) = options.workers {
             return workers.clamp(1, MAX_WORKERS);
         }
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let useful = self.frontier.rows().div_ceil(ROWS_PER_WORKER);
-        cores.min(usize::try_from(useful).unwrap_or(usize::MAX)).clamp(1, MAX_WORKERS)
+        cores().min(usize::try_from(useful).unwrap_or(usize::MAX)).clamp(1, MAX_WORKERS)
     }
 
-    /// The loop of one worker.
-    fn work(&self, out: &mut Sink<'_>) -> Result<Flow> {
-        let result = self.work_until_stopped(out);
+    /// The loop of one worker, until nothing is left or about `most` blocks were read.
+    fn work(&self, most: u64, out: &mut Sink<'_>) -> Result<Flow> {
+        let result = self.work_until_stopped(most, out);
         if !matches!(result, Ok(Flow::Continue)) {
             self.stopped.store(true, Ordering::Relaxed);
         }
         result
     }
 
-    fn work_until_stopped(&self, out: &mut Sink<'_>) -> Result<Flow> {
+    fn work_until_stopped(&self, most: u64, out: &mut Sink<'_>) -> Result<Flow> {
         let run = self.run;
         let counters = &run.execution.counters;
         let cx = run.execution.parts.read_context(&counters.reads);
         let bound = run.bound.as_ref();
         let mut scanner = Scanner::new(run.ctx, &cx, &run.filter, &run.output, bound, counters);
-        while !self.stopped.load(Ordering::Relaxed) {
+        let read = || counters.blocks_scanned.load(Ordering::Relaxed);
+        let end = read().saturating_add(most);
+        while !self.stopped.load(Ordering::Relaxed) && (most == u64::MAX || read() < end) {
             let Some(task) = self.frontier.next(&cx)? else { break };
             let flow = self.scan(&mut scanner, &task, out)?;
             if flow == Flow::Stop {
@@ -485,20 +494,22 @@ impl Team<'_> {
     /// All rows in the collector, which has had a state per worker.
     fn collect(&self, mut first: Box<dyn Collector>) -> Result<Box<dyn Collector>> {
         let ctx = self.run.ctx;
-        let others: Vec<Box<dyn Collector>> = (1..self.workers()).map(|_| first.fork()).collect();
-        if others.is_empty() {
-            self.work(&mut |batch| first.push(ctx, batch))?;
+        let workers = self.workers();
+        let most = if workers > 1 { ALONE_BLOCKS } else { u64::MAX };
+        self.work(most, &mut |batch| first.push(ctx, batch))?;
+        if self.stopped.load(Ordering::Relaxed) || self.frontier.is_empty() {
             return Ok(first);
         }
+        let others: Vec<Box<dyn Collector>> = (1..workers).map(|_| first.fork()).collect();
         let (own, states) = std::thread::scope(|scope| {
             let spawn = |mut state: Box<dyn Collector>| {
                 scope.spawn(move || {
-                    self.work(&mut |batch| state.push(ctx, batch))?;
+                    self.work(u64::MAX, &mut |batch| state.push(ctx, batch))?;
                     Ok(state)
                 })
             };
             let handles: Vec<_> = others.into_iter().map(spawn).collect();
-            let own = self.work(&mut |batch| first.push(ctx, batch));
+            let own = self.work(u64::MAX, &mut |batch| first.push(ctx, batch));
             let join = |h: std::thread::ScopedJoinHandle<'_, Result<Box<dyn Collector>>>| {
                 h.join().unwrap_or_else(|_| Err(panicked()))
             };
@@ -515,14 +526,14 @@ impl Team<'_> {
     fn stream(&self, out: &mut Sink<'_>) -> Result<Flow> {
         let workers = self.workers();
         if workers == 1 {
-            return self.work(out);
+            return self.work(u64::MAX, out);
         }
         std::thread::scope(|scope| {
             let (send, receive) = bounded::<Batch>(workers);
             let spawn = |_| {
                 let send = send.clone();
                 scope.spawn(move || {
-                    self.work(&mut |batch| {
+                    self.work(u64::MAX, &mut |batch| {
                         Ok(if send.send(batch).is_ok() { Flow::Continue } else { Flow::Stop })
                     })
                 })
@@ -546,55 +557,5 @@ impl Team<'_> {
             }
             result
         })
-    }
-}
-
-/// The serial stages.
-struct Tail {
-    stages: Vec<Option<Stage>>,
-}
-
-impl Tail {
-    fn new(stages: Vec<Stage>) -> Tail {
-        Tail { stages: stages.into_iter().map(Some).collect() }
-    }
-
-    fn push(&mut self, ctx: &ExecContext<'_>, batch: Batch, out: &mut Sink<'_>) -> Result<Flow> {
-        push(&mut self.stages, ctx, batch, out)
-    }
-
-    /// Lets every stage hand out what it still has, the first one first.
-    fn finish(&mut self, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
-        let mut rest = self.stages.as_mut_slice();
-        while let Some((first, later)) = rest.split_first_mut() {
-            match first.take() {
-                Some(Stage::Collect(collector)) => {
-                    collector.finish(ctx, &mut |batch| push(later, ctx, batch, out))?;
-                }
-                Some(Stage::Append(appendix)) => {
-                    appendix.append(ctx, &mut |batch| push(later, ctx, batch, out))?;
-                }
-                Some(Stage::Row(_)) | None => {}
-            }
-            rest = later;
-        }
-        Ok(())
-    }
-}
-
-fn push(
-    stages: &mut [Option<Stage>],
-    ctx: &ExecContext<'_>,
-    batch: Batch,
-    out: &mut Sink<'_>,
-) -> Result<Flow> {
-    ctx.check()?;
-    match stages.split_first_mut() {
-        None => out(batch),
-        Some((Some(Stage::Row(pipe)), rest)) => {
-            pipe.apply(ctx, batch, &mut |batch| push(rest, ctx, batch, out))
-        }
-        Some((Some(Stage::Collect(collector)), _)) => collector.push(ctx, batch),
-        Some((_, rest)) => push(rest, ctx, batch, out),
     }
 }

@@ -315,3 +315,99 @@ fn columns_go_on_where_rows_ended() {
     seen.sort_unstable();
     assert_eq!(seen, (0..10_000).collect::<Vec<_>>());
 }
+
+/// Runs a query; its rows, and what it read.
+fn read_by(parts: &Arc<TestParts>, text: &str) -> (Vec<Fields>, super::counters::QueryStats) {
+    let query: Query = text.parse().unwrap();
+    let mut rows = execute(parts, &query, &QueryOptions::new());
+    let fields = |row: super::answer::Row| {
+        row.fields().map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Fields>()
+    };
+    let got: Vec<Fields> = rows.by_ref().map(|row| fields(row.unwrap())).collect();
+    let slow = QueryOptions::new().optimise(false).prune(false).workers(1);
+    let naive: Vec<Fields> =
+        execute(parts, &query, &slow).map(|row| fields(row.unwrap())).collect();
+    assert_eq!(got, naive, "{text}");
+    (got, rows.stats())
+}
+
+/// Rows of many streams; `level` is a constant of most, `n` differs from row to row.
+fn streams(rows: i64) -> Vec<TestRow> {
+    let row = |i: i64| TestRow {
+        time: i * 1_000_000_000,
+        labels: vec![("app", format!("a{}", i % 3)), ("pod", format!("p{}", i % 40))],
+        fields: vec![
+            ("level", if i % 40 < 39 { format!("l{}", i % 5) } else { format!("m{}", i % 7) }),
+            ("n", i.to_string()),
+            ("_msg", format!("took {i} ms, id {:08x}", i * 77_777)),
+        ],
+    };
+    (0..rows).map(row).collect()
+}
+
+#[test]
+fn what_streams_share_is_counted_without_a_strip() {
+    let parts = Arc::new(TestParts::write(&streams(9_000), &[5_000], 65_536, Profile::Merge));
+    for text in [
+        "* | stats by (app) count() n",
+        "* | stats by (app, pod) count() n, count_uniq(app) u",
+        "* | top 3 by (pod)",
+        "* | stats by (_stream) count() n",
+        "{pod=\"p7\"} | stats by (level, app) count() n",
+        "{app=\"a1\"} | uniq by (app) with hits",
+    ] {
+        let (rows, stats) = read_by(&parts, text);
+        assert!(!rows.is_empty());
+        assert_eq!((stats.pages_read, stats.strips_read), (0, 0), "{text}: {stats:?}");
+    }
+    let (_, stats) = read_by(&parts, "* | stats by (app, level) count() n");
+    assert!(stats.strips_read > 0);
+}
+
+#[test]
+fn times_are_decoded_only_where_buckets_meet() {
+    let parts = Arc::new(TestParts::write(&streams(9_000), &[1_000], 65_536, Profile::Merge));
+    for (text, read) in [
+        ("* | stats by (_time:1d) count() n", false),
+        ("* | stats by (_time:1w, app) count() n", false),
+        ("* | stats by (_time:1000s) count() n", false),
+        ("{app=\"a1\"} | stats by (_time:1000s) count() n", false),
+        ("* | stats by (_time:1500s) count() n", true),
+        ("* | stats by (_time:1d) min(_time) n", true),
+    ] {
+        let (rows, stats) = read_by(&parts, text);
+        assert!(!rows.is_empty());
+        assert_eq!(stats.strips_read > 0, read, "{text}: {stats:?}");
+    }
+    // Half of the parts lie in one bucket of 1500 s.
+    let (_, some) = read_by(&parts, "* | stats by (_time:1500s) count() n");
+    let (_, all) = read_by(&parts, "* | stats by (_time:7s) count() n");
+    assert!(some.strips_read < all.strips_read, "{some:?} {all:?}");
+}
+
+#[test]
+fn only_the_best_rows_are_made_where_a_sort_follows() {
+    let parts = Arc::new(TestParts::write(&streams(3_000), &[700], 1_000, Profile::Flush));
+    for text in [
+        "* | uniq by (n) with hits | sort by (hits) desc limit 7",
+        "* | uniq by (level) with hits | sort by (hits) desc limit 3 rank as r",
+        "* | uniq by (level) with hits | sort by (hits) limit 2",
+        "* | uniq by (n) | limit 5",
+        "* | uniq by (n) | stats count() n",
+        "* | uniq by (n) | filter n:1* | stats count() n",
+        "* | stats by (level) count() n | sort by (n) desc limit 2",
+        "* | stats by (level) count() n | sort by (n, level desc) offset 1 limit 3",
+        "* | stats by (pod) max(n) m | sort by (m) limit 4",
+        "* | stats by (pod, level) count() n | limit 3",
+        "* | stats by (pod) count() n | limit 3",
+        "* | collapse_nums | top 3 by (_msg)",
+        "* | collapse_nums at _msg prettify | uniq by (_msg) with hits",
+        "* | collapse_nums at app | stats by (app) count() n",
+        "* | collapse_nums at missing | stats by (missing) count() n",
+        "* | patterns by (app)",
+        "* | patterns by (_msg) | limit 2",
+    ] {
+        let (rows, _) = read_by(&parts, text);
+        assert!(!rows.is_empty(), "{text}");
+    }
+}

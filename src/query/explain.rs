@@ -49,7 +49,7 @@ fn tree(query: &Query, outer: Option<&QueryOptions>, optimise: bool) -> Tree {
     let plan = Plan::new(query, &options, optimise);
     let mut root = scan(&plan, &options, optimise);
     let mut gathered = false;
-    for (pipe, _) in &plan.pipes {
+    for pipe in plan.pipes.iter().map(|planned| &planned.pipe) {
         let how = match (pipe, is_row_pipe(pipe), gathered) {
             (Pipe::Union(_), ..) => "adds rows after the last",
             (_, true, false) => "in the workers of the scan",
@@ -89,8 +89,15 @@ fn scan(plan: &Plan, options: &QueryOptions, optimise: bool) -> Tree {
     if plan.time_offset != 0 {
         root.below.push(Tree::leaf(format!("times shifted by {} ns", plan.time_offset)));
     }
+    if let Some((field, _)) = &plan.map {
+        let how = "once for each template where values do not matter";
+        root.below.push(Tree::leaf(format!("values of {field} mapped    [{how}]")));
+    }
     if plan.names_only {
         root.below.push(Tree::leaf("names counted by the tables of parts in the range".to_owned()));
+    }
+    if plan.count_only {
+        root.below.push(Tree::leaf("rows counted by parts that lie in the range".to_owned()));
     }
     if let Some((direction, limit)) = plan.bound {
         let end = match direction {

@@ -1,18 +1,30 @@
 //! Grouping of rows by the values of some columns, for `stats`, `uniq`, `top` and their kin.
 
+use std::cmp::Ordering;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 
 use super::column::{Column, push_int, push_time};
+pub(crate) use super::numbers::Numbers;
+use super::numbers::PairTable;
+use super::time_buckets::{EvenBuckets, TimeBuckets};
+use crate::record::{SortKey, TextVec};
 
 /// Distinct byte strings, numbered from 0 in the order of their arrival, all in one buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interner {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    table: HashTable<(u64, u32)>,
+    /// The half of the hash that is kept above the number of the string.
+    table: HashTable<u64>,
     hasher: foldhash::fast::RandomState,
+}
+
+/// The hash by which an entry of an [`Interner`] is placed: made of the half that it keeps.
+fn place(entry: u64) -> u64 {
+    (entry >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 impl Interner {
@@ -30,44 +42,71 @@ impl Interner {
         self.bytes.get(start..end).unwrap_or(&[])
     }
 
+    fn look(&self, half: u64, value: &[u8]) -> Option<u32> {
+        let same = |e: &u64| *e >> 32 == half >> 32 && self.get(low(*e)) == value;
+        self.table.find(place(half), same).map(|e| low(*e))
+    }
+
     /// The number of `value`, given out now if it is new.
     #[inline]
     pub(crate) fn intern(&mut self, value: &[u8]) -> u32 {
-        let hash = self.hasher.hash_one(value);
-        let found = self.table.find(hash, |(h, id)| *h == hash && self.get(*id) == value);
-        if let Some((_, id)) = found {
-            return *id;
+        let half = self.hasher.hash_one(value) & !u64::from(u32::MAX);
+        if let Some(id) = self.look(half, value) {
+            return id;
         }
         // A query runs out of memory long before it runs out of numbers.
         let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
-        self.table.insert_unique(hash, (hash, id), |(h, _)| *h);
+        self.table.insert_unique(place(half), half | u64::from(id), |e| place(*e));
         id
     }
 
     /// The number of `value` if it has one.
     pub(crate) fn find(&self, value: &[u8]) -> Option<u32> {
-        let hash = self.hasher.hash_one(value);
-        let found = self.table.find(hash, |(h, id)| *h == hash && self.get(*id) == value);
-        found.map(|(_, id)| *id)
+        self.look(self.hasher.hash_one(value) & !u64::from(u32::MAX), value)
+    }
+
+    /// The numbers here of the strings of another one.
+    pub(crate) fn absorb(&mut self, other: &Interner) -> Vec<u32> {
+        let new = if self.len() == 0 { other.len() } else { other.len() / 2 };
+        self.table.reserve(new, |e| place(*e));
+        let ids = 0..u32::try_from(other.len()).unwrap_or(u32::MAX);
+        ids.map(|id| self.intern(other.get(id))).collect()
     }
 
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * 8 + self.table.capacity() * 20
+        self.bytes.capacity() + self.ends.capacity() * 8 + self.table.capacity() * 10
     }
 }
 
-/// An [`Interner`] with a short cut for integers and times, so that typed columns need no text.
+#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+fn low(entry: u64) -> u32 {
+    entry as u32
+}
+
+/// An [`Interner`] with short cuts for integers, times and dictionaries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ValueTable {
     values: Interner,
     ints: HashTable<(i64, u32)>,
     times: HashTable<(i64, u32)>,
+    buckets: TimeBuckets,
+    /// The numbers of the values of the dictionary seen last, as far as they were asked for.
+    last: Option<(Arc<TextVec>, Vec<u32>)>,
 }
 
 const UNSEEN: u32 = u32::MAX;
+
+/// What a value of a key is made of.
+#[derive(Clone, Copy)]
+pub(crate) enum KeyColumn<'a> {
+    /// The values of a column.
+    Values(&'a Column),
+    /// The starts of the buckets that times fall into; the function gives that of one time.
+    Buckets(&'a [i64], EvenBuckets, &'a dyn Fn(i64) -> i64),
+}
 
 impl ValueTable {
     /// The distinct values.
@@ -80,21 +119,45 @@ impl ValueTable {
         self.values.intern(value)
     }
 
+    /// The numbers of the values of a dictionary; [`UNSEEN`] for those not asked for yet.
+    fn known(&mut self, dictionary: &Arc<TextVec>) -> (&mut Interner, &mut Vec<u32>) {
+        let same = self.last.as_ref().is_some_and(|(last, _)| Arc::ptr_eq(last, dictionary));
+        if !same {
+            self.last = None;
+        }
+        let unknown = || (Arc::clone(dictionary), vec![UNSEEN; dictionary.len()]);
+        (&mut self.values, &mut self.last.get_or_insert_with(unknown).1)
+    }
+
+    fn intern_codes(&mut self, codes: &[u32], dictionary: &Arc<TextVec>) -> Vec<u32> {
+        let (values, known) = self.known(dictionary);
+        let number = |code: &u32| match known.get_mut(*code as usize) {
+            Some(slot) if *slot != UNSEEN => *slot,
+            Some(slot) => {
+                *slot = values.intern(dictionary.get(*code as usize));
+                *slot
+            }
+            None => values.intern(&[]),
+        };
+        codes.iter().map(number).collect()
+    }
+
     /// The number of each of the first `rows` values of a column.
     pub(crate) fn intern_column(&mut self, column: &Column, rows: usize) -> Numbers {
         match column {
             Column::Const(value) => Numbers::One(self.values.intern(value)),
             Column::Codes { codes, dictionary } => {
-                let mut known = vec![UNSEEN; dictionary.len()];
-                let number = |code: &u32| match known.get_mut(*code as usize) {
-                    Some(slot) if *slot != UNSEEN => *slot,
-                    Some(slot) => {
-                        *slot = self.values.intern(dictionary.get(*code as usize));
-                        *slot
+                let codes = codes.get(..rows).unwrap_or(codes);
+                Numbers::Each(self.intern_codes(codes, dictionary))
+            }
+            Column::Runs { ends, codes, dictionary } => {
+                let ids = self.intern_codes(codes, dictionary);
+                match ids.split_first() {
+                    Some((first, rest)) if rest.iter().all(|id| id == first) => {
+                        Numbers::One(*first)
                     }
-                    None => self.values.intern(&[]),
-                };
-                Numbers::Each(codes.iter().take(rows).map(number).collect())
+                    _ => Numbers::Runs { ends: Arc::clone(ends), ids },
+                }
             }
             Column::Text(text) => {
                 let mut last: Option<(&[u8], u32)> = None;
@@ -134,9 +197,27 @@ impl ValueTable {
         }
     }
 
+    /// Adds the values of another table and returns their numbers here.
+    pub(crate) fn absorb(&mut self, other: &ValueTable) -> Vec<u32> {
+        self.values.absorb(&other.values)
+    }
+
+    fn intern_key(&mut self, column: &KeyColumn<'_>, rows: usize) -> Numbers {
+        match column {
+            KeyColumn::Values(column) => self.intern_column(column, rows),
+            KeyColumn::Buckets(times, even, start) => {
+                let (values, known) = (&mut self.values, &mut self.times);
+                let number = |ns| typed(known, values, start(ns), push_time);
+                self.buckets.number_all(times.get(..rows).unwrap_or(times), *even, number)
+            }
+        }
+    }
+
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.values.heap_bytes() + (self.ints.capacity() + self.times.capacity()) * 20
+        let last = self.last.as_ref().map_or(0, |(_, known)| known.capacity() * 4);
+        let typed = (self.ints.capacity() + self.times.capacity()) * 20;
+        self.values.heap_bytes() + typed + self.buckets.heap_bytes() + last
     }
 }
 
@@ -175,36 +256,13 @@ fn with_last(values: impl Iterator<Item = i64>, mut number: impl FnMut(i64) -> u
     values.map(number).collect()
 }
 
-/// A number per row.
-#[derive(Debug, Clone)]
-pub(crate) enum Numbers {
-    /// The same for all rows.
-    One(u32),
-    /// One for each row.
-    Each(Vec<u32>),
-}
-
-impl Numbers {
-    /// The number of `row`.
-    #[inline]
-    pub(crate) fn get(&self, row: usize) -> u32 {
-        match self {
-            Numbers::One(n) => *n,
-            Numbers::Each(list) => list.get(row).copied().unwrap_or(0),
-        }
-    }
-}
-
 /// Distinct tuples of values, numbered from 0 in the order of their arrival.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupTable {
     columns: Vec<ValueTable>,
-    /// Value numbers of each group, one after the other; unused with a single column, where the
-    /// value's number is the group's.
-    tuples: Vec<u32>,
-    table: HashTable<(u64, u32)>,
-    groups: usize,
-    hasher: foldhash::fast::RandomState,
+    /// For each column but the first, the pairs of a tuple of the columns before and a value of
+    /// this one. With a single column the value's number is the group's.
+    pairs: Vec<PairTable>,
 }
 
 impl GroupTable {
@@ -212,10 +270,7 @@ impl GroupTable {
     pub(crate) fn new(width: usize) -> GroupTable {
         GroupTable {
             columns: vec![ValueTable::default(); width],
-            tuples: Vec::new(),
-            table: HashTable::new(),
-            groups: 0,
-            hasher: foldhash::fast::RandomState::default(),
+            pairs: vec![PairTable::default(); width.saturating_sub(1)],
         }
     }
 
@@ -226,138 +281,147 @@ impl GroupTable {
 
     /// The number of groups.
     pub(crate) fn len(&self) -> usize {
-        match self.columns.as_slice() {
-            [] => 1,
-            [one] => one.values.len(),
-            _ => self.groups,
+        match (self.pairs.last(), self.columns.first()) {
+            (Some(pairs), _) => pairs.len(),
+            (None, Some(one)) => one.values.len(),
+            (None, None) => 1,
         }
     }
 
     /// The group of each of the first `rows` rows; one column for each value of the key.
     pub(crate) fn assign(&mut self, columns: &[&Column], rows: usize) -> Numbers {
-        let numbers: Vec<Numbers> = self
-            .columns
-            .iter_mut()
-            .zip(columns)
-            .map(|(table, column)| table.intern_column(column, rows))
-            .collect();
-        match numbers.as_slice() {
-            [] => Numbers::One(0),
-            [one] => one.clone(),
-            many if many.iter().all(|n| matches!(n, Numbers::One(_))) => {
-                let tuple: Vec<u32> = many.iter().map(|n| n.get(0)).collect();
-                Numbers::One(self.intern_tuple(&tuple))
-            }
-            many => {
-                let mut out = Vec::with_capacity(rows);
-                let mut tuple = vec![0; many.len()];
-                let mut last: Option<(Vec<u32>, u32)> = None;
-                for row in 0..rows {
-                    for (slot, n) in tuple.iter_mut().zip(many) {
-                        *slot = n.get(row);
-                    }
-                    let id = match &mut last {
-                        Some((t, id)) if *t == tuple => *id,
-                        _ => self.intern_tuple(&tuple),
-                    };
-                    match &mut last {
-                        Some((t, i)) => {
-                            t.copy_from_slice(&tuple);
-                            *i = id;
-                        }
-                        None => last = Some((tuple.clone(), id)),
-                    }
-                    out.push(id);
-                }
-                Numbers::Each(out)
-            }
+        let columns: Vec<KeyColumn<'_>> = columns.iter().map(|c| KeyColumn::Values(c)).collect();
+        self.assign_keys(&columns, rows)
+    }
+
+    /// As [`assign`](GroupTable::assign), with buckets of times.
+    pub(crate) fn assign_keys(&mut self, columns: &[KeyColumn<'_>], rows: usize) -> Numbers {
+        let numbers = self.columns.iter_mut().zip(columns);
+        let mut numbers = numbers.map(|(table, column)| table.intern_key(column, rows));
+        let Some(mut groups) = numbers.next() else { return Numbers::One(0) };
+        for (table, column) in self.pairs.iter_mut().zip(numbers) {
+            groups = table.assign(&groups, &column, rows);
         }
+        groups
     }
 
     /// The group with these values.
     pub(crate) fn group_of(&mut self, values: &[&[u8]]) -> u32 {
-        let numbers: Vec<u32> =
-            self.columns.iter_mut().zip(values).map(|(t, v)| t.intern(v)).collect();
-        match numbers.as_slice() {
-            [] => 0,
-            [one] => *one,
-            many => self.intern_tuple(many),
-        }
+        let numbers = self.columns.iter_mut().zip(values);
+        let mut numbers = numbers.map(|(table, value)| table.intern(value));
+        let Some(first) = numbers.next() else { return 0 };
+        self.pairs.iter_mut().zip(numbers).fold(first, |group, (t, n)| t.intern((group, n)))
     }
 
     /// The group with these values, if there is one.
     pub(crate) fn find(&self, values: &[&[u8]]) -> Option<u32> {
-        let number = |(t, v): (&ValueTable, &&[u8])| t.values.find(v);
-        let tuple: Vec<u32> = self.columns.iter().zip(values).map(number).collect::<Option<_>>()?;
-        match tuple.as_slice() {
-            [] => Some(0),
-            [one] => Some(*one),
-            tuple => {
-                let hash = self.hasher.hash_one(tuple);
-                self.table.find(hash, |entry| self.is_tuple(entry, hash, tuple)).map(|e| e.1)
-            }
-        }
-    }
-
-    fn is_tuple(&self, entry: &(u64, u32), hash: u64, tuple: &[u32]) -> bool {
-        let start = entry.1 as usize * tuple.len();
-        entry.0 == hash && self.tuples.get(start..start + tuple.len()) == Some(tuple)
+        let numbers = self.columns.iter().zip(values);
+        let mut numbers = numbers.map(|(table, value)| table.values.find(value));
+        let Some(first) = numbers.next() else { return Some(0) };
+        let mut pairs = self.pairs.iter().zip(numbers);
+        pairs.try_fold(first?, |group, (table, n)| table.find((group, n?)))
     }
 
     /// Adds the groups of another table and returns their numbers here.
     pub(crate) fn absorb(&mut self, other: &GroupTable) -> Vec<u32> {
-        let maps: Vec<Vec<u32>> = self
-            .columns
-            .iter_mut()
-            .zip(&other.columns)
-            .map(|(mine, theirs)| {
-                let ids = 0..u32::try_from(theirs.values.len()).unwrap_or(u32::MAX);
-                ids.map(|id| mine.intern(theirs.values.get(id))).collect()
-            })
-            .collect();
-        match maps.as_slice() {
-            [] => vec![0],
-            [one] => one.clone(),
-            maps => {
-                let mut tuple = vec![0; maps.len()];
-                let mut out = Vec::with_capacity(other.groups);
-                for theirs in other.tuples.chunks_exact(maps.len()) {
-                    for ((slot, map), id) in tuple.iter_mut().zip(maps).zip(theirs) {
-                        *slot = map.get(*id as usize).copied().unwrap_or(0);
-                    }
-                    out.push(self.intern_tuple(&tuple));
-                }
-                out
-            }
+        let values = self.columns.iter_mut().zip(&other.columns);
+        let mut values = values.map(|(mine, theirs)| mine.absorb(theirs));
+        let Some(mut groups) = values.next() else { return vec![0] };
+        for ((mine, theirs), values) in self.pairs.iter_mut().zip(&other.pairs).zip(values) {
+            let number = |map: &[u32], id: u32| map.get(id as usize).copied().unwrap_or(0);
+            let pairs = theirs.iter();
+            let pairs = pairs.map(|(a, b)| mine.intern((number(&groups, *a), number(&values, *b))));
+            groups = pairs.collect();
         }
+        groups
+    }
+
+    /// The number of value `column` of the key of `group`.
+    fn value_number(&self, mut group: u32, column: usize) -> u32 {
+        for (i, pairs) in self.pairs.iter().enumerate().rev() {
+            let (before, value) = pairs.at(group);
+            if i + 1 == column {
+                return value;
+            }
+            group = before;
+        }
+        group
     }
 
     /// Value `column` of the key of `group`.
     pub(crate) fn key(&self, group: u32, column: usize) -> &[u8] {
-        let width = self.columns.len();
-        let id = match width {
-            1 => group,
-            _ => self.tuples.get(group as usize * width + column).copied().unwrap_or(UNSEEN),
-        };
+        let id = self.value_number(group, column);
         self.columns.get(column).map_or(&[], |t| t.values.get(id))
+    }
+
+    /// Sorts groups by the values of their keys.
+    pub(crate) fn sort(&self, groups: &mut [u32]) {
+        if let [one] = self.columns.as_slice() {
+            let mut sorted = one.with_keys(groups);
+            sorted.sort_unstable_by(|a, b| one.compare(*a, *b));
+            groups.iter_mut().zip(sorted).for_each(|(group, (_, id))| *group = id);
+            return;
+        }
+        let ranks: Vec<Vec<u32>> = (self.columns.iter().enumerate())
+            .map(|(i, column)| {
+                let mut ids: Vec<u32> = groups.iter().map(|g| self.value_number(*g, i)).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                column.ranks(&ids)
+            })
+            .collect();
+        let rank = |group: u32, (i, ranks): (usize, &Vec<u32>)| {
+            ranks.get(self.value_number(group, i) as usize).copied()
+        };
+        groups.sort_by_cached_key(|group| {
+            ranks.iter().enumerate().map(|column| rank(*group, column)).collect::<Vec<_>>()
+        });
+    }
+
+    /// Drops all but the `count` groups that come first when sorted by their keys, or keeps more.
+    pub(crate) fn keep_first(&self, groups: &mut Vec<u32>, count: usize) {
+        let [one] = self.columns.as_slice() else { return };
+        if count == 0 || count >= groups.len() {
+            return;
+        }
+        let mut sorted = one.with_keys(groups);
+        sorted.select_nth_unstable_by(count - 1, |a, b| one.compare(*a, *b));
+        groups.clear();
+        groups.extend(sorted.iter().take(count).map(|(_, id)| *id));
     }
 
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(ValueTable::heap_bytes).sum();
-        columns + self.tuples.capacity() * 4 + self.table.capacity() * 20
+        columns + self.pairs.iter().map(PairTable::heap_bytes).sum::<usize>()
+    }
+}
+
+impl ValueTable {
+    /// Each of these values with its place in the order.
+    fn with_keys(&self, ids: &[u32]) -> Vec<(SortKey, u32)> {
+        ids.iter().map(|id| (SortKey::of(self.values.get(*id)), *id)).collect()
     }
 
-    fn intern_tuple(&mut self, tuple: &[u32]) -> u32 {
-        let hash = self.hasher.hash_one(tuple);
-        if let Some((_, id)) = self.table.find(hash, |e| self.is_tuple(e, hash, tuple)) {
-            return *id;
+    /// Compares in the order of values, those of equal rank by their bytes.
+    fn compare(&self, a: (SortKey, u32), b: (SortKey, u32)) -> Ordering {
+        a.0.compare_keys(b.0).filter(|order| order.is_ne()).unwrap_or_else(|| {
+            let (x, y) = (self.values.get(a.1), self.values.get(b.1));
+            a.0.compare(x, b.0, y).then_with(|| x.cmp(y))
+        })
+    }
+
+    /// The place of each of these values among them, by the number of the value.
+    fn ranks(&self, ids: &[u32]) -> Vec<u32> {
+        let mut sorted = self.with_keys(ids);
+        sorted.sort_unstable_by(|a, b| self.compare(*a, *b));
+        let mut ranks = vec![UNSEEN; self.values.len()];
+        for (rank, (_, id)) in (0..).zip(sorted) {
+            if let Some(slot) = ranks.get_mut(id as usize) {
+                *slot = rank;
+            }
         }
-        let id = u32::try_from(self.groups).unwrap_or(u32::MAX);
-        self.groups += 1;
-        self.tuples.extend_from_slice(tuple);
-        self.table.insert_unique(hash, (hash, id), |(h, _)| *h);
-        id
+        ranks
     }
 }
 
@@ -378,7 +442,7 @@ mod tests {
     fn equal_values_share_a_group_in_every_form() {
         let mut table = GroupTable::new(1);
         let dictionary = Arc::new(["7", "x", "7"].iter().map(|v| v.as_bytes()).collect());
-        let codes = Column::Codes { codes: vec![0, 1, 2], dictionary };
+        let codes = Column::codes(vec![0, 1, 2], dictionary);
         let ints = Column::ints(vec![7, 8, 7]);
         let a = numbers(&table.assign(&[&codes], 3), 3);
         let b = numbers(&table.assign(&[&ints], 3), 3);

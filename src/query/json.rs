@@ -16,9 +16,7 @@ pub(crate) fn push_string(out: &mut Vec<u8>, text: &[u8]) {
 pub(crate) fn push_quoted(out: &mut Vec<u8>, text: &[u8], html: bool) {
     out.push(b'"');
     let mut rest = text;
-    let special =
-        |b: &u8| *b < 0x20 || matches!(b, b'"' | b'\\') || html && matches!(b, b'<' | b'\'');
-    while let Some(at) = rest.iter().position(special) {
+    while let Some(at) = find_special(rest, html) {
         let (plain, tail) = rest.split_at(at);
         out.extend_from_slice(plain);
         let Some((b, tail)) = tail.split_first() else { break };
@@ -27,6 +25,29 @@ pub(crate) fn push_quoted(out: &mut Vec<u8>, text: &[u8], html: bool) {
     }
     out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// Where the first byte stands that is to be escaped.
+fn find_special(text: &[u8], html: bool) -> Option<usize> {
+    let special =
+        |b: &u8| *b < 0x20 || matches!(b, b'"' | b'\\') || html && matches!(b, b'<' | b'\'');
+    let mut plain = 0;
+    if !html {
+        let words = text.chunks_exact(8).map(|c| c.try_into().map_or(0, u64::from_le_bytes));
+        plain = 8 * words.take_while(|word| !has_special(*word)).count();
+    }
+    let rest = text.get(plain..).unwrap_or(&[]);
+    rest.iter().position(special).map(|at| plain + at)
+}
+
+/// Whether one of eight bytes is below 0x20, a quote or a backslash.
+#[inline]
+fn has_special(word: u64) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    // The high bit of each byte that is below `n`, and below another that is, at most 128.
+    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & (ONES * 0x80);
+    let equals = |b: u8| below(word ^ (ONES * u64::from(b)), 1);
+    below(word, 0x20) | equals(b'"') | equals(b'\\') != 0
 }
 
 fn push_escape(out: &mut Vec<u8>, b: u8) {
@@ -357,6 +378,22 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         assert_eq!(items(&deep), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_first_byte_to_escape_is_found(
+            text in proptest::collection::vec(
+                proptest::prelude::prop_oneof![8 => 0x1eu8..0x82, 1 => proptest::prelude::any::<u8>()],
+                0..40,
+            ),
+            html: bool,
+        ) {
+            let special = |b: &u8| {
+                *b < 0x20 || [b'"', b'\\'].contains(b) || html && [b'<', b'\''].contains(b)
+            };
+            proptest::prop_assert_eq!(find_special(&text, html), text.iter().position(special));
+        }
     }
 
     #[test]

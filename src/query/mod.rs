@@ -38,6 +38,7 @@ mod json;
 mod lexer;
 mod names;
 mod needed;
+mod numbers;
 mod parser;
 mod pipe;
 mod plan;
@@ -47,8 +48,10 @@ mod regex;
 mod rows;
 mod scan;
 mod stats;
+mod tail;
 #[cfg(test)]
 pub(crate) mod testing;
+mod time_buckets;
 #[cfg(test)]
 pub(crate) mod treegen;
 mod value_key;

@@ -6,13 +6,15 @@
 //! [`QueryOptions::optimise`]: crate::QueryOptions::optimise
 
 use super::ast::{
-    FieldPattern, Filter, Pipe, Query, QueryOptions, Sort, StatsFunction, TIME_FIELD,
+    Bucket, CollapseNums, FieldPattern, Filter, MESSAGE_FIELD, Pipe, Query, QueryOptions,
+    STREAM_FIELD, STREAM_ID_FIELD, Sort, StatsFunction, StatsItem, TIME_FIELD,
 };
 use super::context::TimeRange;
 use super::fields::FieldSet;
 use super::filter::TimeContext;
 use super::needed::needed_input;
-use super::scan::Direction;
+use super::pipe::{collapse_nums, name_groups, push_pattern};
+use super::scan::{Direction, TextFn, TextMap};
 
 /// "The newest N" and "the oldest N" are cut short up to this N.
 const BOUND_MAX: u64 = 1_000_000;
@@ -24,16 +26,83 @@ pub(crate) struct Plan {
     pub(crate) filter: Filter,
     /// Time filters of `filter` look this much further back, and `_time` is moved forward again.
     pub(crate) time_offset: i64,
-    /// The pipes that are left, each with the fields of its output that someone reads.
-    pub(crate) pipes: Vec<(Pipe, FieldSet)>,
+    /// The pipes that are left.
+    pub(crate) pipes: Vec<Planned>,
     /// The fields that the scan has to give.
     pub(crate) fields: FieldSet,
     /// Whether the rows need their canonical places.
     pub(crate) positions: bool,
+    /// What becomes of the values of a field in the scan: what the first pipe makes of them.
+    pub(crate) map: Option<(String, TextMap)>,
+    /// The buckets of time by which rows are grouped, if that is all that `_time` is read for.
+    pub(crate) time_bucket: Option<Bucket>,
     /// Only this many rows from one end of time are needed.
     pub(crate) bound: Option<(Direction, usize)>,
     /// The rows are only counted by the names of their fields, and picked only by time.
     pub(crate) names_only: bool,
+    /// The rows are only counted, and picked only by time.
+    pub(crate) count_only: bool,
+}
+
+/// A pipe, and what is done with its rows.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// The pipe.
+    pub(crate) pipe: Pipe,
+    /// The fields of its rows that someone reads.
+    pub(crate) output: FieldSet,
+    /// Which of its rows can be seen in the answer.
+    pub(crate) wanted: Wanted,
+    /// Whether the scan has mapped the field that the pipe reads ([`Plan::map`]).
+    pub(crate) mapped: bool,
+}
+
+/// Which rows of a collecting pipe can be seen in the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// All, in the order that the pipe gives them.
+    InOrder,
+    /// So many, the first in the order that the pipe gives them.
+    First(usize),
+    /// All, in any order.
+    AnyOrder,
+    /// Those that do not come behind the best `rows` ones by the values of a field, and perhaps
+    /// others.
+    Best {
+        /// The field.
+        field: String,
+        /// Whether the greatest come first.
+        desc: bool,
+        /// So many are seen at most.
+        rows: usize,
+    },
+}
+
+impl Wanted {
+    /// What the pipes behind a collecting pipe want of it.
+    fn by(behind: &[Pipe]) -> Wanted {
+        match behind.first() {
+            Some(Pipe::Sort(sort)) if sort.partition_by.is_empty() => {
+                let seen = sort.limit.map(|n| n.saturating_add(sort.offset.unwrap_or(0)));
+                let seen = seen.and_then(|n| usize::try_from(n).ok());
+                match (sort.keys.first(), seen) {
+                    (Some(key), Some(rows)) => {
+                        Wanted::Best { field: key.field.clone(), desc: key.desc, rows }
+                    }
+                    _ => Wanted::InOrder,
+                }
+            }
+            Some(Pipe::Limit(n)) => usize::try_from(*n).map_or(Wanted::InOrder, Wanted::First),
+            Some(Pipe::Filter(_) | Pipe::Fields(_)) => {
+                match Wanted::by(behind.get(1..).unwrap_or(&[])) {
+                    Wanted::AnyOrder => Wanted::AnyOrder,
+                    _ => Wanted::InOrder,
+                }
+            }
+            Some(pipe) if ignores_input_order(pipe) => Wanted::AnyOrder,
+            _ => Wanted::InOrder,
+        }
+    }
 }
 
 impl Plan {
@@ -60,17 +129,78 @@ impl Plan {
         let pipes = limited.as_slice();
         let mut needed = FieldSet::all();
         let mut planned = Vec::with_capacity(pipes.len());
-        for pipe in pipes.iter().rev() {
+        for (i, pipe) in pipes.iter().enumerate().rev() {
             let output = needed.clone();
             needed = if optimise { needed_input(pipe, &output) } else { FieldSet::all() };
-            planned.push((pipe.clone(), output));
+            let behind = pipes.get(i + 1..).filter(|_| optimise).unwrap_or(&[]);
+            let wanted = Wanted::by(behind);
+            planned.push(Planned { pipe: pipe.clone(), output, wanted, mapped: false });
         }
         planned.reverse();
         let bound = if optimise && time_offset == 0 { bound(pipes) } else { None };
         let positions = !optimise || bound.is_some() || needs_positions(pipes);
+        let map = pipes.first().filter(|_| optimise).and_then(map_of);
+        match planned.first_mut().filter(|_| map.is_some()) {
+            Some(first) if matches!(first.pipe, Pipe::Patterns { .. }) => first.mapped = true,
+            Some(_) => drop(planned.remove(0)),
+            None => {}
+        }
+        let time_bucket =
+            planned.first().filter(|_| optimise && time_offset == 0).and_then(time_bucket);
         let counted = matches!(pipes.first(), Some(Pipe::FieldNames { .. }));
-        let names_only = optimise && time_offset == 0 && counted && is_range(&filter);
-        Plan { filter, time_offset, pipes: planned, fields: needed, positions, bound, names_only }
+        let by_range = optimise && time_offset == 0 && is_range(&filter);
+        let names_only = by_range && counted;
+        let count_only = by_range && pipes.first().is_some_and(only_counts);
+        Plan {
+            filter,
+            time_offset,
+            pipes: planned,
+            fields: needed,
+            positions,
+            map,
+            time_bucket,
+            bound,
+            names_only,
+            count_only,
+        }
+    }
+}
+
+/// The bucket of time among the keys of `stats`, if nothing else reads `_time`.
+fn time_bucket(planned: &Planned) -> Option<Bucket> {
+    let Pipe::Stats { by, items } = &planned.pipe else { return None };
+    let at = by.iter().position(|key| key.field == TIME_FIELD)?;
+    let mut others = by.clone();
+    let bucket = others.remove(at).bucket?;
+    let rest = Pipe::Stats { by: others, items: items.clone() };
+    (!needed_input(&rest, &FieldSet::all()).contains(TIME_FIELD)).then_some(bucket)
+}
+
+/// Whether a pipe asks only how many rows there are.
+fn only_counts(pipe: &Pipe) -> bool {
+    let counts = |item: &StatsItem| match &item.function {
+        StatsFunction::Count(fields) => {
+            item.condition.is_none() && fields.iter().any(FieldPattern::is_all)
+        }
+        StatsFunction::Rate => item.condition.is_none(),
+        _ => false,
+    };
+    matches!(pipe, Pipe::Stats { by, items } if by.is_empty() && items.iter().all(counts))
+}
+
+/// The field whose values a pipe maps by a local function, and the function.
+fn map_of(pipe: &Pipe) -> Option<(String, TextMap)> {
+    match pipe {
+        Pipe::CollapseNums(CollapseNums { condition: None, field, prettify }) => {
+            let (id, whole): (_, Option<TextFn>) =
+                if *prettify { (1, Some(name_groups)) } else { (0, None) };
+            let stored = ![TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&field.as_str());
+            stored.then(|| (field.clone(), TextMap { id, local: collapse_nums, whole }))
+        }
+        Pipe::Patterns { by } if by.iter().all(|field| field != MESSAGE_FIELD) => {
+            Some((MESSAGE_FIELD.to_owned(), TextMap { id: 2, local: push_pattern, whole: None }))
+        }
+        _ => None,
     }
 }
 
@@ -220,19 +350,24 @@ fn needs_positions(pipes: &[Pipe]) -> bool {
     for pipe in pipes {
         match pipe {
             pipe if is_row_pipe(pipe) => {}
-            Pipe::Stats { items, .. } => {
-                return !items.iter().all(|item| ignores_order(&item.function));
-            }
-            Pipe::Uniq(_)
-            | Pipe::Top(_)
-            | Pipe::FieldNames { .. }
-            | Pipe::FieldValues { .. }
-            | Pipe::Facets(_)
-            | Pipe::GenerateSequence { .. } => return false,
-            _ => return true,
+            pipe => return !ignores_input_order(pipe),
         }
     }
     false
+}
+
+/// Whether a collecting pipe gives the same for any order of its rows.
+fn ignores_input_order(pipe: &Pipe) -> bool {
+    match pipe {
+        Pipe::Stats { items, .. } => items.iter().all(|item| ignores_order(&item.function)),
+        Pipe::Uniq(_)
+        | Pipe::Top(_)
+        | Pipe::FieldNames { .. }
+        | Pipe::FieldValues { .. }
+        | Pipe::Facets(_)
+        | Pipe::GenerateSequence { .. } => true,
+        _ => false,
+    }
 }
 
 /// Whether a function gives the same for any order of rows.

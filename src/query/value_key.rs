@@ -38,6 +38,12 @@ impl<'a> ValueRef<'a> {
                 Some(&code) => ValueRef::Text(dictionary.get(code as usize)),
                 None => ValueRef::Text(&[]),
             },
+            Column::Runs { ends, codes, dictionary } => {
+                match codes.get(super::column::run_of(ends, row)) {
+                    Some(&code) => ValueRef::Text(dictionary.get(code as usize)),
+                    None => ValueRef::Text(&[]),
+                }
+            }
             Column::Ints { values, absent, exceptions } => {
                 if absent.as_ref().is_some_and(|a| a.get(row)) {
                     return ValueRef::Text(&[]);

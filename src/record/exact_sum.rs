@@ -60,6 +60,12 @@ impl ExactSum {
         self.add_decimal(Decimal::from_int(i128::from(value)));
     }
 
+    /// Adds `count` integers whose sum is `sum`.
+    pub(crate) fn add_ints(&mut self, sum: i128, count: u64) {
+        self.count += count;
+        self.add_scaled(sum, 0);
+    }
+
     /// Adds a number.
     pub(crate) fn add(&mut self, number: Number) {
         match number {

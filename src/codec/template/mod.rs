@@ -36,7 +36,7 @@ mod tokenize;
 
 pub(super) use encoder::TemplateEncoder;
 pub(crate) use fields::Beside;
-pub(crate) use slot::{Slot, classes_of};
+pub(crate) use slot::{Slot, class, classes_of};
 pub(crate) use strip::TemplateStrip;
 pub(crate) use table::{PlacedSlot, TemplateTable};
 

@@ -152,6 +152,22 @@ impl TemplateStrip {
         out.extend_from_slice(text.get(from..).unwrap_or(&[]));
     }
 
+    /// Appends the value of a slot of the template of `row`.
+    pub(crate) fn push_value(&self, row: usize, slot: usize, out: &mut Vec<u8>) {
+        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else { return };
+        if let Some((slot, i)) = self.table.stored(*id as usize, slot) {
+            self.values.print(slot, i, *rank, &self.table, out);
+        }
+    }
+
+    /// The code of the value of a dictionary slot of the template of `row`.
+    pub(crate) fn code(&self, row: usize, slot: usize) -> u8 {
+        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else { return 0 };
+        let Some((_, i)) = self.table.stored(*id as usize, slot) else { return 0 };
+        let start = self.values.starts.get(i).map_or(0, |start| *start as usize);
+        self.values.codes.get(start + usize::from(*rank)).copied().unwrap_or(0)
+    }
+
     /// Appends the texts of all rows.
     pub(crate) fn append_to(&self, out: &mut TextVec) {
         for row in 0..self.len() {

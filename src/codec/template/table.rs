@@ -215,6 +215,16 @@ impl TemplateTable {
         (start, self.slots.get(start..end_of(template)).unwrap_or(&[]))
     }
 
+    /// The slot whose values a slot of a template has, and its number among all.
+    pub(super) fn stored(&self, template: usize, slot: usize) -> Option<(Slot, usize)> {
+        let (first, slots) = self.slots(template);
+        let of = match slots.get(slot)?.slot {
+            Slot::Same { of } => usize::from(of),
+            _ => slot,
+        };
+        slots.get(of).map(|placed| (placed.slot, first + of))
+    }
+
     /// A bound on the bytes of the values that do not stand in strips as text.
     pub(super) fn longest_value(&self) -> usize {
         self.longest_value

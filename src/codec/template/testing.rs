@@ -45,7 +45,7 @@ pub(crate) fn decode(
         let rows = i * STRIP_ROWS..i * STRIP_ROWS + head.strip_rows(i);
         let beside = |name: &[u8]| {
             let (_, values) = column(name)?;
-            Some(Arc::new(Strip::Text(rows.clone().map(|row| values.get(row)).collect())))
+            Some(Arc::new(Strip::Text(Arc::new(rows.clone().map(|row| values.get(row)).collect()))))
         };
         let beside: Vec<_> =
             head.fields().into_iter().flat_map(|f| f.iter().filter_map(beside)).collect();

@@ -31,7 +31,7 @@ enum Answer {
 }
 
 impl DictionaryCache {
-    fn answers(&mut self, dictionary: &Arc<TextVec>) -> &mut Vec<Answer> {
+    fn answers(&mut self, dictionary: &Arc<TextVec>) -> &mut [Answer] {
         let known = self.entries.iter().position(|(d, _)| Arc::ptr_eq(d, dictionary));
         let at = known.unwrap_or_else(|| {
             if self.entries.len() >= CACHED_DICTIONARIES {
@@ -42,6 +42,26 @@ impl DictionaryCache {
         });
         #[expect(clippy::indexing_slicing, reason = "found or pushed above")]
         &mut self.entries[at].1
+    }
+}
+
+/// What the predicate says of a value of a dictionary, found out once.
+#[inline]
+fn answer(
+    answers: &mut [Answer],
+    code: u32,
+    dictionary: &TextVec,
+    predicate: &ValuePredicate,
+) -> bool {
+    match answers.get_mut(code as usize) {
+        Some(Answer::No) => false,
+        Some(Answer::Yes) => true,
+        Some(unknown) => {
+            let yes = predicate.matches(dictionary.get(code as usize));
+            *unknown = if yes { Answer::Yes } else { Answer::No };
+            yes
+        }
+        None => predicate.matches(b""),
     }
 }
 
@@ -61,18 +81,21 @@ pub(crate) fn apply(
         Column::Codes { codes, dictionary } => {
             let answers = cache.answers(dictionary);
             selection.retain(|row| {
-                let code = codes.get(row).map_or(usize::MAX, |&c| c as usize);
-                match answers.get_mut(code) {
-                    Some(Answer::No) => false,
-                    Some(Answer::Yes) => true,
-                    Some(unknown) => {
-                        let yes = predicate.matches(dictionary.get(code));
-                        *unknown = if yes { Answer::Yes } else { Answer::No };
-                        yes
-                    }
-                    None => predicate.matches(b""),
-                }
+                let code = codes.get(row).copied().unwrap_or(u32::MAX);
+                answer(answers, code, dictionary, predicate)
             });
+        }
+        Column::Runs { ends, codes, dictionary } => {
+            let answers = cache.answers(dictionary);
+            let mut start = 0;
+            for (end, code) in ends.iter().zip(codes.iter()) {
+                let end = *end as usize;
+                if selection.any_range(start..end) && !answer(answers, *code, dictionary, predicate)
+                {
+                    selection.clear_range(start..end);
+                }
+                start = end;
+            }
         }
         Column::Text(values) => apply_text(predicate, values, selection, cache),
         Column::Ints { values, absent, exceptions } => {

@@ -289,7 +289,7 @@ fn stored_type(column: &Column) -> &'static str {
     match column {
         Column::Const(_) => "const",
         Column::Text(_) => "string",
-        Column::Codes { .. } => "dict",
+        Column::Codes { .. } | Column::Runs { .. } => "dict",
         Column::Ints { .. } => "int64",
         Column::Times(_) => "iso8601",
     }

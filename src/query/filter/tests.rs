@@ -36,7 +36,10 @@ fn forms(values: &[String]) -> Vec<Column> {
         codes.push(u32::try_from(at).unwrap());
     }
     let dictionary = Arc::new(distinct.iter().map(|v| v.as_bytes()).collect());
-    out.push(Column::Codes { codes, dictionary });
+    let ends = Arc::new((1..=u32::try_from(values.len()).unwrap()).collect());
+    let dictionary: Arc<TextVec> = dictionary;
+    out.push(Column::codes(codes.clone(), Arc::clone(&dictionary)));
+    out.push(Column::Runs { ends, codes: Arc::new(codes), dictionary });
     let mut absent = Bitmap::empty(values.len());
     let (mut ints, mut exceptions) = (Vec::new(), Vec::new());
     for (row, value) in values.iter().enumerate() {
@@ -49,7 +52,7 @@ fn forms(values: &[String]) -> Vec<Column> {
         ints.push(int.unwrap_or(0));
     }
     let absent = absent.any().then_some(absent);
-    out.push(Column::Ints { values: ints, absent, exceptions });
+    out.push(Column::Ints { values: Arc::new(ints), absent, exceptions });
     if distinct.len() == 1 {
         out.push(Column::constant(values[0].as_bytes()));
     }

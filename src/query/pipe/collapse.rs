@@ -81,6 +81,12 @@ const SHAPES: [(&str, &str); 12] = [
 pub(crate) fn prettify(value: &[u8], out: &mut Vec<u8>) {
     let mut text = Vec::with_capacity(value.len());
     collapse_nums(value, &mut text);
+    name_groups(&text, out);
+}
+
+/// Appends the text, whose numbers are replaced, with groups of them named.
+pub(crate) fn name_groups(collapsed: &[u8], out: &mut Vec<u8>) {
+    let mut text = collapsed.to_vec();
     for (shape, name) in SHAPES {
         if memchr::memmem::find(&text, shape.as_bytes()).is_some() {
             text = replaced(&text, shape.as_bytes(), name.as_bytes());

@@ -24,13 +24,13 @@ use super::{Stage, collapse};
 use crate::error::Result;
 use crate::query::ast::{Filter, Pipe};
 use crate::query::context::ExecContext;
-use crate::query::fields::FieldSet;
+use crate::query::plan::Planned;
 use crate::query::stats::StatsCollector;
 
-/// Compiles a pipe; `needed` are the fields of its rows that somebody reads. Subqueries of
-/// `join` and of filters are run here.
-pub(crate) fn compile_pipe(pipe: &Pipe, needed: &FieldSet, ctx: &ExecContext<'_>) -> Result<Stage> {
-    if let Some(stage) = compile_collector(pipe, needed, ctx)? {
+/// Compiles a pipe. Subqueries of `join` and of filters are run here.
+pub(crate) fn compile_pipe(planned: &Planned, ctx: &ExecContext<'_>) -> Result<Stage> {
+    let Planned { pipe, output: needed, .. } = planned;
+    if let Some(stage) = compile_collector(planned, ctx)? {
         return Ok(stage);
     }
     if let Some(stage) = compile_map(pipe, ctx)? {
@@ -62,11 +62,8 @@ pub(crate) fn compile_pipe(pipe: &Pipe, needed: &FieldSet, ctx: &ExecContext<'_>
     })
 }
 
-fn compile_collector(
-    pipe: &Pipe,
-    needed: &FieldSet,
-    ctx: &ExecContext<'_>,
-) -> Result<Option<Stage>> {
+fn compile_collector(planned: &Planned, ctx: &ExecContext<'_>) -> Result<Option<Stage>> {
+    let Planned { pipe, output: needed, wanted, .. } = planned;
     Ok(Some(match pipe {
         Pipe::BlockStats => Stage::Collect(Box::new(BlockStatsCollector::new(ctx))),
         Pipe::BlocksCount { result } => Stage::Collect(Box::new(BlocksCountCollector::new(result))),
@@ -82,19 +79,25 @@ fn compile_collector(
         }
         Pipe::Limit(n) => Stage::Collect(Box::new(LimitCollector::limit(*n, ctx))),
         Pipe::Offset(n) => Stage::Collect(Box::new(LimitCollector::offset(*n, ctx))),
-        Pipe::Patterns { by } => Stage::Collect(Box::new(UniqCollector::patterns(by, ctx))),
+        Pipe::Patterns { by } => {
+            Stage::Collect(Box::new(UniqCollector::patterns(by, ctx).planned(planned)))
+        }
         Pipe::QueryStats => Stage::Collect(Box::new(QueryStatsCollector::new())),
         Pipe::RunningStats(plan) => {
             Stage::Collect(Box::new(RunningCollector::new(plan, false, ctx)))
         }
         Pipe::TotalStats(plan) => Stage::Collect(Box::new(RunningCollector::new(plan, true, ctx))),
         Pipe::Sort(plan) => Stage::Collect(Box::new(SortCollector::new(plan, ctx))),
-        Pipe::Stats { by, items } => Stage::Collect(Box::new(StatsCollector::new(by, items, ctx)?)),
+        Pipe::Stats { by, items } => {
+            Stage::Collect(Box::new(StatsCollector::new(by, items, ctx)?.wanted(wanted)))
+        }
         Pipe::StreamContext(plan) => {
             Stage::Collect(Box::new(StreamContextCollector::new(plan, needed, ctx)))
         }
-        Pipe::Top(plan) => Stage::Collect(Box::new(UniqCollector::top(plan, ctx))),
-        Pipe::Uniq(plan) => Stage::Collect(Box::new(UniqCollector::uniq(plan, ctx))),
+        Pipe::Top(plan) => Stage::Collect(Box::new(UniqCollector::top(plan, ctx).planned(planned))),
+        Pipe::Uniq(plan) => {
+            Stage::Collect(Box::new(UniqCollector::uniq(plan, ctx).planned(planned)))
+        }
         _ => return Ok(None),
     }))
 }

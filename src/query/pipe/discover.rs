@@ -11,7 +11,7 @@ use crate::query::ast::Facets;
 use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow, Reservation};
-use crate::query::group::{Numbers, ValueTable};
+use crate::query::group::ValueTable;
 use crate::record::{TextVec, cmp_values_then_bytes};
 
 /// Counts the rows in which each field has a value.
@@ -158,10 +158,8 @@ impl Collector for FacetsCollector {
             if facet.dropped || rows == 0 {
                 continue;
             }
-            match facet.values.intern_column(&column, rows) {
-                Numbers::One(id) => facet.add(id, rows as u64),
-                Numbers::Each(ids) => ids.iter().for_each(|id| facet.add(*id, 1)),
-            }
+            let numbers = facet.values.intern_column(&column, rows);
+            numbers.for_each_count(rows, |id, n| facet.add(id, n));
             facet.judge(&self.plan);
             ctx.check()?;
         }

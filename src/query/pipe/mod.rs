@@ -39,8 +39,11 @@ mod unroll;
 
 use std::any::Any;
 
+pub(crate) use collapse::{collapse_nums, name_groups};
 pub(crate) use compile::compile_pipe;
 pub(crate) use condition::{Condition, selected};
+pub(crate) use transform::map_column;
+pub(crate) use uniq::push_pattern;
 
 use super::batch::{Batch, MAX_BATCH_ROWS};
 use super::context::{ExecContext, Flow};

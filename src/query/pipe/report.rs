@@ -147,6 +147,9 @@ fn describe(column: &Column) -> (&'static str, [usize; 3]) {
         Column::Codes { codes, dictionary } => {
             ("dict", [codes.len() * 4, dictionary.len(), dictionary.bytes().len()])
         }
+        Column::Runs { codes, dictionary, .. } => {
+            ("dict", [codes.len() * 4, dictionary.len(), dictionary.bytes().len()])
+        }
         Column::Ints { values, .. } => ("int64", [values.len() * 8, 0, 0]),
         Column::Times(times) => ("time", [times.len() * 8, 0, 0]),
     }

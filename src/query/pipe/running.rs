@@ -10,7 +10,7 @@ use crate::query::batch::{Batch, MAX_BATCH_ROWS};
 use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
 use crate::query::group::GroupTable;
-use crate::query::stats::{FieldList, Place, sort_groups};
+use crate::query::stats::{FieldList, Place};
 use crate::query::value_key::{ValueKey, ValueRef};
 use crate::record::{ExactSum, TextVec, parse_rfc3339, write_f64};
 
@@ -132,7 +132,7 @@ impl Collector for RunningCollector {
 
     fn finish(mut self: Box<Self>, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
         let mut order: Vec<u32> = (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).collect();
-        sort_groups(&mut order, &self.groups, self.plan.by.len());
+        self.groups.sort(&mut order);
         let mut chunk = Chunk::new(self.plan.items.len());
         for group in order {
             ctx.check()?;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::{Appendix, RowPipe, Sink, Stage, compile_pipe, run_rows};
 use crate::codec::Bitmap;
 use crate::error::Result;
-use crate::query::ast::{Pipe, Query};
+use crate::query::ast::Query;
 use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::{
@@ -20,6 +20,7 @@ use crate::query::context::{
 use crate::query::fields::{FieldSet, insert_filter_fields};
 use crate::query::filter::CompiledFilter;
 use crate::query::needed::needed_input;
+use crate::query::plan::{Planned, Wanted};
 use crate::query::position::{RowPos, StreamTexts};
 use crate::record::{TextVec, Timestamp, Zone, parse_canonical_int, parse_rfc3339};
 
@@ -200,7 +201,7 @@ pub(crate) fn form(values: &[&str], forms: u64, salt: u64) -> Column {
                 }
             }
             let dictionary = dictionary.iter().map(|v| v.as_bytes()).collect();
-            Column::Codes { codes, dictionary: Arc::new(dictionary) }
+            Column::codes(codes, Arc::new(dictionary))
         }
         _ => {
             let mut absent = Bitmap::empty(values.len());
@@ -217,7 +218,11 @@ pub(crate) fn form(values: &[&str], forms: u64, salt: u64) -> Column {
                 }
             };
             let values = values.iter().enumerate().map(&mut number).collect();
-            Column::Ints { values, absent: absent.any().then_some(absent), exceptions }
+            Column::Ints {
+                values: Arc::new(values),
+                absent: absent.any().then_some(absent),
+                exceptions,
+            }
         }
     }
 }
@@ -299,8 +304,14 @@ fn execute(rows: &Rows, query: &Query, ctx: &ExecContext<'_>) -> Result<Vec<Batc
     }
     let mut workers = layout.workers;
     for (pipe, needed) in query.pipes.iter().zip(&needed) {
-        batches = run_stage(pipe, needed, batches, workers, ctx)?;
-        let collects = matches!(compile_pipe(pipe, needed, ctx)?, Stage::Collect(_));
+        let planned = Planned {
+            pipe: pipe.clone(),
+            output: needed.clone(),
+            wanted: Wanted::InOrder,
+            mapped: false,
+        };
+        batches = run_stage(&planned, batches, workers, ctx)?;
+        let collects = matches!(compile_pipe(&planned, ctx)?, Stage::Collect(_));
         if collects {
             workers = 1;
         }
@@ -309,8 +320,7 @@ fn execute(rows: &Rows, query: &Query, ctx: &ExecContext<'_>) -> Result<Vec<Batc
 }
 
 fn run_stage(
-    pipe: &Pipe,
-    needed: &FieldSet,
+    planned: &Planned,
     batches: Vec<Batch>,
     workers: usize,
     ctx: &ExecContext<'_>,
@@ -321,7 +331,7 @@ fn run_stage(
         Ok(Flow::Continue)
     };
     let sink: &mut Sink<'_> = &mut sink;
-    match compile_pipe(pipe, needed, ctx)? {
+    match compile_pipe(planned, ctx)? {
         Stage::Row(pipe) => {
             let pipes: [&dyn RowPipe; 1] = [&*pipe];
             for batch in batches {

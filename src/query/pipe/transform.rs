@@ -75,6 +75,15 @@ pub(crate) fn map_column(
             }
             Ok(Column::Codes { codes: codes.clone(), dictionary: Arc::new(values) })
         }
+        Column::Runs { ends, codes, dictionary } => {
+            let mut values = TextVec::with_capacity(codes.len(), 0);
+            for (i, code) in codes.iter().enumerate() {
+                map(dictionary.get(*code as usize), values.open());
+                values.close();
+                ctx.check_texts("a text pipe", i, values.bytes().len())?;
+            }
+            Ok(Column::of_each_run(ends, values))
+        }
         _ => {
             let mut values = TextVec::with_capacity(rows, 0);
             let mut scratch = Vec::new();

@@ -12,8 +12,8 @@ use crate::query::ast::{MESSAGE_FIELD, Top, Uniq};
 use crate::query::batch::Batch;
 use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
-use crate::query::group::{GroupTable, Numbers};
-use crate::query::stats::sort_groups;
+use crate::query::group::GroupTable;
+use crate::query::plan::{Planned, Wanted};
 use crate::record::{TextVec, cmp_values_then_bytes};
 
 /// Counts the rows of each tuple; the most frequent come first, then the smaller in value order.
@@ -21,6 +21,9 @@ pub(crate) struct UniqCollector {
     plan: Arc<Plan>,
     groups: GroupTable,
     hits: Vec<u64>,
+    wanted: Wanted,
+    /// Whether messages come as their patterns.
+    mapped: bool,
     memory: Reservation,
 }
 
@@ -118,7 +121,14 @@ impl UniqCollector {
     fn new(plan: Plan, ctx: &ExecContext<'_>) -> UniqCollector {
         let groups = GroupTable::new(plan.by.len());
         let memory = ctx.reservation(plan.what);
-        UniqCollector { plan: Arc::new(plan), groups, hits: Vec::new(), memory }
+        UniqCollector {
+            plan: Arc::new(plan),
+            groups,
+            hits: Vec::new(),
+            wanted: Wanted::InOrder,
+            mapped: false,
+            memory,
+        }
     }
 
     /// Sorts by the values of the key, of each the shorter first.
@@ -148,23 +158,57 @@ impl UniqCollector {
             }
         };
         let hits = |g: &u32| Reverse(self.hits.get(*g as usize).copied().unwrap_or(0));
-        if let Some(limit) = self.plan.limit
-            && limit > 0
-            && limit < order.len()
-        {
-            // Groups that have fewer rows than the last one to come out need no sorting by value.
+        let limit = self.limit();
+        if limit == usize::MAX && self.wanted == Wanted::AnyOrder {
+            return order;
+        }
+        if limit > 0 && limit < order.len() {
+            // Groups that have fewer rows than the last one to come out need no sorting by value,
+            // and of those that have as many only the first are needed.
             let (_, last, _) = order.select_nth_unstable_by_key(limit - 1, hits);
             let least = hits(last);
-            order.retain(|g| hits(g) <= least);
+            let mut equal = Vec::new();
+            order.retain(|g| {
+                if hits(g) == least {
+                    equal.push(*g);
+                }
+                hits(g) < least
+            });
+            if !self.plan.short_first {
+                self.groups.keep_first(&mut equal, limit - order.len());
+            }
+            order.append(&mut equal);
         }
         if self.plan.short_first {
             self.sort_short_first(&mut order);
         } else {
-            sort_groups(&mut order, &self.groups, self.plan.by.len());
+            self.groups.sort(&mut order);
         }
         order.sort_by_key(hits);
-        order.truncate(self.plan.limit.unwrap_or(usize::MAX));
+        order.truncate(limit);
         order
+    }
+
+    /// So many groups come out at most.
+    fn limit(&self) -> usize {
+        let own = self.plan.limit.unwrap_or(usize::MAX);
+        match &self.wanted {
+            // They come out in this order anyway.
+            Wanted::Best { field, desc: true, rows }
+                if self.plan.hits.as_deref() == Some(field) =>
+            {
+                own.min(*rows)
+            }
+            Wanted::First(rows) => own.min(*rows),
+            _ => own,
+        }
+    }
+
+    /// The same as planned: of which only some rows are wanted, whose messages may be mapped.
+    pub(crate) fn planned(mut self, planned: &Planned) -> UniqCollector {
+        self.wanted = planned.wanted.clone();
+        self.mapped = planned.mapped;
+        self
     }
 }
 
@@ -184,8 +228,12 @@ impl Collector for UniqCollector {
         }
         if self.plan.patterns {
             let message = batch.column(MESSAGE_FIELD).cloned().unwrap_or_else(Column::absent);
-            let map = map_column(ctx, &message, batch.rows(), None, &push_pattern)?;
-            batch.set_column(Arc::from(PATTERN_FIELD), map);
+            let pattern = if self.mapped {
+                message
+            } else {
+                map_column(ctx, &message, batch.rows(), None, &push_pattern)?
+            };
+            batch.set_column(Arc::from(PATTERN_FIELD), pattern);
         }
         let absent = Column::absent();
         let columns: Vec<&Column> =
@@ -197,10 +245,7 @@ impl Collector for UniqCollector {
                 *hits += n;
             }
         };
-        match &groups {
-            Numbers::One(group) => add(*group, batch.rows() as u64),
-            Numbers::Each(list) => list.iter().for_each(|group| add(*group, 1)),
-        }
+        groups.for_each_count(batch.rows(), &mut add);
         self.charge()?;
         Ok(Flow::Continue)
     }
@@ -210,6 +255,8 @@ impl Collector for UniqCollector {
             plan: self.plan.clone(),
             groups: self.groups.fork(),
             hits: Vec::new(),
+            wanted: self.wanted.clone(),
+            mapped: self.mapped,
             memory: self.memory.fork(),
         })
     }
@@ -252,7 +299,7 @@ impl Collector for UniqCollector {
 const PATTERN_FIELD: &str = "pattern";
 
 /// Appends a text with every run of letters and digits that holds a digit replaced by `<*>`.
-fn push_pattern(value: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn push_pattern(value: &[u8], out: &mut Vec<u8>) {
     let word = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii();
     let mut rest = value;
     while !rest.is_empty() {

@@ -5,6 +5,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
+use super::mapped::{MappedTable, TextMap};
 use crate::codec::template::TemplateTable;
 use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Result;
@@ -21,7 +24,7 @@ use crate::record::TextVec;
 
 /// A block and what has been found out about its columns.
 pub(crate) struct BlockScan<'a> {
-    reader: BlockReader<'a>,
+    pub(super) reader: BlockReader<'a>,
     cx: &'a ReadContext<'a>,
     columns: RefCell<Vec<(Arc<str>, Rc<ScanColumn>)>>,
     stream_texts: OnceCell<Arc<TextVec>>,
@@ -44,8 +47,10 @@ pub(crate) struct ScanColumn {
     pub(crate) column: BlockColumn,
     head: OnceCell<Arc<PageHead>>,
     sparse: OnceCell<SparseColumn>,
-    /// The constants of runs, then the empty value, then the value of a const page.
+    /// The constants of runs, then the value of a const page, or the empty one.
     dictionary: OnceCell<Arc<TextVec>>,
+    /// The dictionary of the page, then the constants of runs.
+    joined: OnceCell<Arc<TextVec>>,
 }
 
 impl<'a> BlockScan<'a> {
@@ -77,6 +82,7 @@ impl<'a> BlockScan<'a> {
             head: OnceCell::new(),
             sparse: OnceCell::new(),
             dictionary: OnceCell::new(),
+            joined: OnceCell::new(),
         });
         self.columns.borrow_mut().push((Arc::from(name), column.clone()));
         Ok(column)
@@ -125,7 +131,7 @@ impl<'a> BlockScan<'a> {
         })
     }
 
-    fn stream_ids(&self) -> Result<&Arc<TextVec>> {
+    pub(super) fn stream_ids(&self) -> Result<&Arc<TextVec>> {
         get_or_try(&self.stream_ids, || {
             let mut out = TextVec::new();
             self.for_each_stream(|ordinal| {
@@ -211,11 +217,33 @@ impl<'a> BlockScan<'a> {
 
 impl ScanColumn {
     /// The dictionary of codes by run.
-    fn run_dictionary(&self, values: &Arc<TextVec>, page: &[u8]) -> &Arc<TextVec> {
+    pub(super) fn run_dictionary(&self, values: &TextVec) -> &Arc<TextVec> {
         self.dictionary.get_or_init(|| {
             let mut all = TextVec::clone(values);
-            all.push(b"");
-            all.push(page);
+            match &self.column.page {
+                ColumnPage::Const(value) => all.push(value),
+                _ => all.push(b""),
+            }
+            Arc::new(all)
+        })
+    }
+
+    /// The code of each run in [`run_dictionary`](ScanColumn::run_dictionary); for runs without a
+    /// constant that of the value of a const page, or of no value.
+    pub(super) fn run_codes<'c>(
+        &self,
+        codes: &'c [u32],
+        values: &TextVec,
+    ) -> impl Fn(usize) -> u32 + 'c {
+        let none = u32::try_from(values.len()).unwrap_or(u32::MAX);
+        move |run| codes.get(run).and_then(|code| code.checked_sub(1)).unwrap_or(none)
+    }
+
+    /// The dictionary of the page, then the constants of runs.
+    fn joined_dictionary(&self, page: &Arc<TextVec>, constants: &TextVec) -> &Arc<TextVec> {
+        self.joined.get_or_init(|| {
+            let mut all = TextVec::clone(page);
+            all.extend(constants);
             Arc::new(all)
         })
     }
@@ -226,10 +254,11 @@ type TemplateStripRows = (Arc<Strip>, Vec<(Range<usize>, Vec<u8>)>);
 
 /// One strip of a block as a source of columns.
 pub(crate) struct StripSource<'b, 'a> {
-    block: &'b BlockScan<'a>,
+    pub(super) block: &'b BlockScan<'a>,
     strip: usize,
     rows: usize,
     runs: OnceCell<Vec<(usize, Range<usize>)>>,
+    run_ends: OnceCell<Arc<Vec<u32>>>,
     cache: RefCell<Vec<(Arc<str>, Arc<Column>)>>,
 }
 
@@ -237,7 +266,14 @@ impl<'b, 'a> StripSource<'b, 'a> {
     /// Strip `strip` of a block; nothing is read.
     pub(crate) fn new(block: &'b BlockScan<'a>, strip: usize) -> StripSource<'b, 'a> {
         let rows = block.strip_rows(strip).len();
-        StripSource { block, strip, rows, runs: OnceCell::new(), cache: RefCell::default() }
+        StripSource {
+            block,
+            strip,
+            rows,
+            runs: OnceCell::new(),
+            run_ends: OnceCell::new(),
+            cache: RefCell::default(),
+        }
     }
 
     /// The runs of the strip, each with its rows, counted from the strip's first.
@@ -264,14 +300,9 @@ impl<'b, 'a> StripSource<'b, 'a> {
     }
 
     fn times(&self) -> Result<Column> {
-        let strip = self.block.reader.times(self.strip)?;
-        Ok(match Arc::try_unwrap(strip) {
-            Ok(Strip::Times(times)) => Column::Times(Arc::new(times)),
-            Err(strip) => match &*strip {
-                Strip::Times(times) => Column::Times(Arc::new(times.clone())),
-                _ => Column::absent(),
-            },
-            Ok(_) => Column::absent(),
+        Ok(match &*self.block.reader.times(self.strip)? {
+            Strip::Times(times) => Column::Times(Arc::clone(times)),
+            _ => Column::absent(),
         })
     }
 
@@ -280,17 +311,26 @@ impl<'b, 'a> StripSource<'b, 'a> {
         if let [(run, _)] = self.runs()? {
             return Ok(Column::constant(values.get(*run)));
         }
-        let code_of = |run: usize| u32::try_from(run).unwrap_or(u32::MAX);
-        Ok(Column::Codes { codes: self.codes(code_of)?, dictionary: values.clone() })
+        self.of_runs(|run| u32::try_from(run).unwrap_or(u32::MAX), values)
     }
 
-    /// A code per row, the same for all rows of a run.
-    fn codes(&self, code_of: impl Fn(usize) -> u32) -> Result<Vec<u32>> {
-        let mut codes = Vec::with_capacity(self.rows);
-        for (run, rows) in self.runs()? {
-            codes.resize(codes.len() + rows.len(), code_of(*run));
-        }
-        Ok(codes)
+    /// A code per run.
+    pub(super) fn of_runs(
+        &self,
+        code_of: impl Fn(usize) -> u32,
+        values: &Arc<TextVec>,
+    ) -> Result<Column> {
+        let runs = self.runs()?;
+        let ends = self.run_ends.get_or_init(|| {
+            let end = |(_, rows): &(usize, Range<usize>)| u32::try_from(rows.end);
+            Arc::new(runs.iter().map(|run| end(run).unwrap_or(u32::MAX)).collect())
+        });
+        let codes = runs.iter().map(|(run, _)| code_of(*run)).collect();
+        Ok(Column::Runs {
+            ends: Arc::clone(ends),
+            codes: Arc::new(codes),
+            dictionary: Arc::clone(values),
+        })
     }
 
     /// The strip of a field that is stored as templates, and the rows whose value is a constant
@@ -351,6 +391,33 @@ impl<'b, 'a> StripSource<'b, 'a> {
         Ok(self.shared(name)?.gather(rows))
     }
 
+    /// What a function makes of the values of the given rows of a field, or of all.
+    /// `None` unless it is stored as templates.
+    pub(crate) fn mapped(
+        &self,
+        name: &str,
+        map: TextMap,
+        rows: Option<&[u32]>,
+    ) -> Result<Option<Column>> {
+        if let Some((strip, constants)) = self.template_strip(name)?
+            && let Strip::Templates(strip) = &*strip
+        {
+            let column = self.block.column(name)?;
+            let ColumnPage::Page(page) = &column.column.page else { return Ok(None) };
+            let table = self.block.reader.derived(page, map.id, || {
+                let table = MappedTable::new(map, strip.table());
+                let bytes = table.heap_bytes(strip.table());
+                (Mutex::new(table), bytes)
+            })?;
+            let mut table = table.lock();
+            return Ok(Some(match rows {
+                Some(rows) => table.column(strip, rows.iter().map(|r| *r as usize), &constants),
+                None => table.column(strip, 0..self.rows, &constants),
+            }));
+        }
+        Ok(None)
+    }
+
     fn stored(&self, column: &ScanColumn) -> Result<Column> {
         let (codes, values) = match &column.column.constants {
             RunConstants::Every(value) => return Ok(Column::constant(value)),
@@ -366,24 +433,44 @@ impl<'b, 'a> StripSource<'b, 'a> {
                 None => self.page(column),
             };
         }
-        let page_value: &[u8] = match &column.column.page {
-            ColumnPage::Absent => b"",
-            ColumnPage::Const(value) => value,
-            _ if self.runs()?.iter().all(|(run, _)| code_of(*run) > 0) => b"",
-            _ => return self.mixed(column),
-        };
-        let dictionary = column.run_dictionary(values, page_value);
-        let no_constant = u32::try_from(values.len() + 1).unwrap_or(u32::MAX);
-        let codes = self.codes(|run| match code_of(run) {
-            0 => no_constant,
-            code => code - 1,
-        })?;
-        Ok(Column::Codes { codes, dictionary: dictionary.clone() })
+        if self.runs()?.iter().all(|(run, _)| code_of(*run) > 0) {
+            return self.of_runs(column.run_codes(codes, values), values);
+        }
+        match &column.column.page {
+            ColumnPage::Absent | ColumnPage::Const(_) => {
+                self.of_runs(column.run_codes(codes, values), column.run_dictionary(values))
+            }
+            _ => self.mixed(column),
+        }
     }
 
     /// Rows of streams with constants and rows of the page, in one strip.
     fn mixed(&self, column: &ScanColumn) -> Result<Column> {
         let page = self.page(column)?;
+        if let (
+            Column::Codes { codes, dictionary },
+            RunConstants::PerRun { codes: kinds, values },
+        ) = (&page, &column.column.constants)
+        {
+            let joined = column.joined_dictionary(dictionary, values);
+            let first = u32::try_from(dictionary.len()).unwrap_or(u32::MAX);
+            let mut codes = Vec::clone(codes);
+            for (run, rows) in self.runs()? {
+                let kind = kinds.get(*run).copied().unwrap_or(0);
+                if let (Some(value), Some(rows)) =
+                    (kind.checked_sub(1), codes.get_mut(rows.clone()))
+                {
+                    rows.fill(first.saturating_add(value));
+                }
+            }
+            return Ok(Column::codes(codes, Arc::clone(joined)));
+        }
+        if let (Column::Const(value), RunConstants::PerRun { codes, values }) =
+            (&page, &column.column.constants)
+            && value.is_empty()
+        {
+            return self.of_runs(column.run_codes(codes, values), column.run_dictionary(values));
+        }
         let mut out = TextVec::with_capacity(self.rows, 0);
         let mut scratch = Vec::new();
         for (run, rows) in self.runs()? {
@@ -406,7 +493,7 @@ impl<'b, 'a> StripSource<'b, 'a> {
             ColumnPage::Page(page) => {
                 let head = self.block.head(column, page)?;
                 let strip = self.block.reader.strip(page, &head, self.strip)?;
-                column_of(Arc::try_unwrap(strip).unwrap_or_else(|shared| Strip::clone(&shared)))
+                column_of(&strip)
             }
             ColumnPage::Sparse(_) => match self.block.sparse(column)? {
                 Some(sparse) => self.of_sparse(sparse),
@@ -473,21 +560,25 @@ fn name_class(name: &str) -> u8 {
 }
 
 /// A decoded strip as a column.
-fn column_of(strip: Strip) -> Column {
+fn column_of(strip: &Strip) -> Column {
     match strip {
-        Strip::Text(values) => Column::text(values),
-        Strip::Codes { codes, dictionary } if dictionary.len() == 1 => {
-            let _ = codes;
+        Strip::Text(values) => Column::Text(Arc::clone(values)),
+        Strip::Codes { dictionary, .. } if dictionary.len() == 1 => {
             Column::constant(dictionary.get(0))
         }
-        Strip::Codes { codes, dictionary } => Column::Codes { codes, dictionary },
-        Strip::Ints { values, absent, exceptions } => {
-            let exceptions =
-                exceptions.into_iter().map(|(r, text)| (r, text.into_boxed_slice())).collect();
-            Column::Ints { values, absent, exceptions }
+        Strip::Codes { codes, dictionary } => {
+            Column::Codes { codes: Arc::clone(codes), dictionary: Arc::clone(dictionary) }
         }
-        Strip::Times(times) => Column::Times(Arc::new(times)),
-        strip @ Strip::Templates(_) => Column::text(strip.to_text()),
+        Strip::Ints { values, absent, exceptions } => {
+            let boxed = |(row, text): &(u32, Vec<u8>)| (*row, Box::from(text.as_slice()));
+            Column::Ints {
+                values: Arc::clone(values),
+                absent: absent.clone(),
+                exceptions: exceptions.iter().map(boxed).collect(),
+            }
+        }
+        Strip::Times(times) => Column::Times(Arc::clone(times)),
+        Strip::Templates(_) => Column::text(strip.to_text()),
     }
 }
 

@@ -157,6 +157,29 @@ impl<'q> Frontier<'q> {
         parts.map(|b| b.rows).sum()
     }
 
+    /// Takes out the parts of which the range of times takes all rows and whose headers are sound;
+    /// their rows. For filters that ask for nothing else.
+    pub(crate) fn take_whole_parts(&self, cx: &ReadContext<'_>) -> u64 {
+        let mut items = self.items.lock();
+        let mut rows = 0;
+        items.retain(|item| {
+            let What::Part(i) = item.what else { return true };
+            let whole = self.parts.bounds(i).filter(|bounds| {
+                self.filter.range.covers(bounds.min_time, bounds.max_time)
+                    && self.parts.reader(i).is_ok_and(|part| part.strips(cx).is_ok())
+            });
+            rows += whole.map_or(0, |bounds| bounds.rows);
+            whole.is_none()
+        });
+        self.counters.rows_matched.fetch_add(rows, Relaxed);
+        rows
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.lock().is_empty()
+    }
+
     /// The next block to look at; `None` when no further one can hold a row.
     pub(crate) fn next(&self, cx: &ReadContext<'_>) -> Result<Option<ScanTask>> {
         let mut items = self.items.lock();

@@ -7,10 +7,12 @@ use super::block::{BlockScan, StripSource};
 use super::bound::{Direction, TimeBound};
 use super::facts::{Depth, Facts};
 use super::frontier::{OpenPart, ScanFilter, ScanTask};
+use super::mapped::TextMap;
+use super::runs::RunRows;
 use crate::codec::Bitmap;
 use crate::error::Result;
-use crate::part::{ColumnPage, ReadContext, RunConstants};
-use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
+use crate::part::ReadContext;
+use crate::query::ast::TIME_FIELD;
 use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow};
@@ -18,8 +20,9 @@ use crate::query::counters::ScanCounters;
 use crate::query::damage::Unit;
 use crate::query::fields::FieldSet;
 use crate::query::filter::{FilterScratch, Verdict};
-use crate::query::pipe::Sink;
+use crate::query::pipe::{Sink, map_column};
 use crate::query::position::RowPos;
+use crate::query::time_buckets::EvenBuckets;
 
 /// What the rows that come out of a scan have to carry.
 #[derive(Debug, Clone)]
@@ -30,6 +33,10 @@ pub(crate) struct ScanOutput {
     pub(crate) positions: bool,
     /// Added to `_time` on output, in ns.
     pub(crate) time_shift: i64,
+    /// All that is asked of `_time` is the bucket: any time of the same bucket will do.
+    pub(crate) buckets: Option<EvenBuckets>,
+    /// What becomes of the values of a field on output.
+    pub(crate) map: Option<(Arc<str>, TextMap)>,
 }
 
 /// One worker's way through blocks.
@@ -80,8 +87,7 @@ impl<'q> Scanner<'q> {
             }
         }
         let all_streams = self.selects_all_streams(&block, part);
-        let whole =
-            if open.is_empty() && all_streams { self.whole_block(&block) } else { Ok(None) };
+        let whole = if open.is_empty() { self.whole_block(&block, part) } else { Ok(None) };
         let whole = whole.or_else(|e| self.counters.damage.skip(e, None).map(|()| None))?;
         if let Some(batch) = whole {
             self.count_found(batch.rows());
@@ -151,24 +157,39 @@ impl<'q> Scanner<'q> {
         self.ctx.counters.rows_found.fetch_add(rows as u64, Relaxed);
     }
 
-    /// All rows of the block as one batch, if no page has to be read for it.
-    fn whole_block(&self, block: &BlockScan<'_>) -> Result<Option<Batch>> {
+    /// The rows of the selected streams of the block as one batch, if no page has to be read for
+    /// it.
+    fn whole_block(&self, block: &BlockScan<'_>, part: &OpenPart) -> Result<Option<Batch>> {
         if self.output.positions || self.bound.is_some() {
             return Ok(None);
         }
-        let mut batch = Batch::new(block.reader().rows());
-        for name in block.output_names(&self.output.fields)? {
-            if [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&&**name) {
-                return Ok(None);
+        let runs = match &part.streams {
+            Some(streams) if !self.selects_all_streams(block, part) => {
+                let first = block.reader().head_of_block().first_stream;
+                Some(block.some_runs(|run| streams.contains(first.saturating_add(run)))?)
             }
-            let column = block.column(name)?;
-            let value: &[u8] = match (&column.column.constants, &column.column.page) {
-                (RunConstants::Every(value), _) => value,
-                (RunConstants::None, ColumnPage::Const(value)) => value,
-                (RunConstants::None, ColumnPage::Absent) => continue,
-                _ => return Ok(None),
+            _ => None,
+        };
+        let rows = runs.as_ref().map_or(block.reader().rows(), RunRows::rows);
+        let mut batch = Batch::new(rows);
+        for name in block.output_names(&self.output.fields)? {
+            let column = match (&**name, self.output.buckets) {
+                (TIME_FIELD, Some(even)) => block.buckets_of_runs(even, runs.as_ref())?,
+                _ => block.column_of_runs(name, runs.as_ref())?,
             };
-            batch.set_column(name.clone(), Column::constant(value));
+            let Some(column) = column else { return Ok(None) };
+            let column = match &self.output.map {
+                Some((field, map)) if field == name => {
+                    let map = *map;
+                    map_column(self.ctx, &column, rows, None, &move |value, out| {
+                        map.apply(value, out);
+                    })?
+                }
+                _ => column,
+            };
+            if !matches!(&column, Column::Const(value) if value.is_empty()) {
+                batch.set_column(name.clone(), column);
+            }
         }
         Ok(Some(batch))
     }
@@ -202,7 +223,37 @@ impl<'q> Scanner<'q> {
             return Ok(StripRows::None);
         }
         self.count_found(selection.count());
-        scan.batch(self.output, &selection).map(StripRows::Batch)
+        let mut batch = scan.batch(self.output, &selection)?;
+        self.map_field(scan, &selection, &mut batch)?;
+        Ok(StripRows::Batch(batch))
+    }
+
+    /// Puts what becomes of the mapped field into its place.
+    fn map_field(
+        &self,
+        scan: &StripScan<'_, '_>,
+        selection: &Bitmap,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let Some((field, map)) = &self.output.map else { return Ok(()) };
+        if batch.column(field).is_none() {
+            return Ok(());
+        }
+        let picked = picked_rows(selection);
+        let mapped = match scan.source.mapped(field, *map, picked.as_deref())? {
+            Some(mapped) => mapped,
+            None => {
+                let column = match &picked {
+                    None => Column::clone(&*scan.source.shared(field)?),
+                    Some(rows) => scan.source.gather(field, rows)?,
+                };
+                let map = *map;
+                let map = move |value: &[u8], out: &mut Vec<u8>| map.apply(value, out);
+                map_column(self.ctx, &column, batch.rows(), None, &map)?
+            }
+        };
+        batch.set_column(Arc::clone(field), mapped);
+        Ok(())
     }
 
     /// Takes runs out that no stream selector, time or bound lets through. False if the bound
@@ -288,14 +339,20 @@ impl<'s, 'a> StripScan<'s, 'a> {
 
     /// The wanted columns of the selected rows.
     pub(super) fn batch(&self, output: &ScanOutput, selection: &Bitmap) -> Result<Batch> {
-        let picked: Option<Vec<u32>> = if selection.all() {
-            None
-        } else {
-            Some(selection.iter().map(|r| u32::try_from(r).unwrap_or(u32::MAX)).collect())
-        };
+        let picked = picked_rows(selection);
         let mut batch = Batch::new(picked.as_ref().map_or(selection.len(), Vec::len));
         for name in self.block.output_names(&output.fields)? {
+            if output.map.as_ref().is_some_and(|(field, _)| field == name) {
+                // Mapped by the caller; it keeps its place among the columns.
+                batch.set_column(name.clone(), Column::absent());
+                continue;
+            }
+            let bucketed = match (&**name, output.buckets) {
+                (TIME_FIELD, Some(even)) => self.source.buckets(even, picked.as_deref())?,
+                _ => None,
+            };
             let mut column = match &picked {
+                _ if bucketed.is_some() => bucketed.unwrap_or_else(Column::absent),
                 None => Column::clone(&*self.source.shared(name)?),
                 Some(rows) => self.source.gather(name, rows)?,
             };
@@ -316,6 +373,14 @@ impl<'s, 'a> StripScan<'s, 'a> {
         }
         Ok(batch)
     }
+}
+
+/// The selected rows; `None` if that are all.
+fn picked_rows(selection: &Bitmap) -> Option<Vec<u32>> {
+    if selection.all() {
+        return None;
+    }
+    Some(selection.iter().map(|r| u32::try_from(r).unwrap_or(u32::MAX)).collect())
 }
 
 enum StripRows {

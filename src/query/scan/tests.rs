@@ -31,7 +31,13 @@ pub(super) fn scan(
     test_context(|ctx| {
         let compiled = CompiledFilter::compile(filter, ctx).unwrap();
         let filter = ScanFilter::new(compiled, prune);
-        let output = ScanOutput { fields: fields.clone(), positions: true, time_shift: 0 };
+        let output = ScanOutput {
+            fields: fields.clone(),
+            positions: true,
+            time_shift: 0,
+            buckets: None,
+            map: None,
+        };
         let cx = ReadContext::new(&counters.reads);
         let frontier = Frontier::new(parts, &filter, bound, counters);
         let mut scanner = Scanner::new(ctx, &cx, &filter, &output, bound, counters);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::query::ast::{Bucket, BucketStep, CalendarUnit};
 use crate::query::column::{Column, push_int, push_time};
+use crate::query::time_buckets::EvenBuckets;
 use crate::record::{
     Decimal, Number, TextVec, Timestamp, Zone, month_start, parse_duration, parse_ipv4,
     parse_numeric, parse_rfc3339, write_duration, write_f64, year_start,
@@ -12,7 +13,6 @@ use crate::record::{
 
 const SECOND: i128 = 1_000_000_000;
 const DAY: i128 = 86_400 * SECOND;
-const DAY_NANOS: i64 = 86_400_000_000_000;
 
 /// A compiled bucket.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub(crate) struct BucketFn {
     step: Step,
     offset: Decimal,
     zone: Zone,
+    /// The buckets of times, where they all have one width and the zone is fixed.
+    even: Option<EvenBuckets>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +63,25 @@ impl BucketFn {
                 CalendarUnit::Year => Step::Year,
             },
         };
-        BucketFn { step, offset: offset.unwrap_or(Decimal::ZERO), zone: zone.clone() }
+        BucketFn::of(step, offset.unwrap_or(Decimal::ZERO), zone.clone())
+    }
+
+    fn of(step: Step, offset: Decimal, zone: Zone) -> BucketFn {
+        let even = || {
+            let (Step::Width { width, anchor }, Zone::Fixed(east)) = (step, &zone) else {
+                return None;
+            };
+            let moved = offset.trunc().checked_add(anchor)?;
+            let shift = (i128::from(*east) * SECOND).checked_sub(moved)?;
+            EvenBuckets::new(i64::try_from(width.trunc()).ok()?, i64::try_from(shift).ok()?)
+        };
+        let even = even();
+        BucketFn { step, offset, zone, even }
+    }
+
+    /// The buckets of times, if they have one width.
+    pub(crate) fn even_buckets(&self) -> Option<EvenBuckets> {
+        self.even
     }
 
     /// The starts of the buckets of a column's values.
@@ -82,6 +102,10 @@ impl BucketFn {
             }
             Column::Codes { codes, dictionary } => {
                 Column::Codes { codes: codes.clone(), dictionary: Arc::new(map(dictionary)) }
+            }
+            Column::Runs { ends, codes, dictionary } => {
+                let values = codes.iter().map(|code| dictionary.get(*code as usize)).collect();
+                Column::of_each_run(ends, map(&values))
             }
             Column::Times(times) => {
                 let mut last = None;
@@ -117,20 +141,8 @@ impl BucketFn {
     }
 
     /// The start of the bucket of a time, held to the range of times.
-    fn time(&self, ns: i64) -> i64 {
-        self.short_time(ns).unwrap_or_else(|| self.any_time(ns))
-    }
-
-    /// [`any_time`](BucketFn::any_time) in 64 bits, for steps below a day in a fixed zone: the
-    /// zone's offset cancels out then, and nothing else is left to a row.
-    fn short_time(&self, ns: i64) -> Option<i64> {
-        let (Step::Width { width, anchor: 0 }, Zone::Fixed(east)) = (self.step, &self.zone) else {
-            return None;
-        };
-        let width = i64::try_from(width.trunc()).ok().filter(|w| (1..DAY_NANOS).contains(w))?;
-        let offset = i64::try_from(self.offset.trunc()).ok()?;
-        let moved = ns.checked_add(east.checked_mul(1_000_000_000)?)?.checked_sub(offset)?;
-        ns.checked_sub(moved.rem_euclid(width))
+    pub(crate) fn time(&self, ns: i64) -> i64 {
+        self.even.and_then(|even| even.start(ns)).unwrap_or_else(|| self.any_time(ns))
     }
 
     fn any_time(&self, ns: i64) -> i64 {
@@ -295,7 +307,7 @@ mod tests {
     #[test]
     fn only_integers_and_decimals_fall_into_buckets_of_numbers() {
         let step = Step::Width { width: Decimal::from_int(10), anchor: 0 };
-        let bucket = BucketFn { step, offset: Decimal::ZERO, zone: Zone::UTC };
+        let bucket = BucketFn::of(step, Decimal::ZERO, Zone::UTC);
         let cases = [
             ("17", "10"),
             ("-3", "-10"),
@@ -325,12 +337,11 @@ mod tests {
         ) {
             let step = Step::Width { width: Decimal::from_int(width), anchor: 0 };
             let offset = Decimal::from_int(offset);
-            let bucket = BucketFn { step, offset, zone: Zone::Fixed(east) };
-            if let Some(start) = bucket.short_time(ns) {
-                prop_assert!(width < DAY);
+            let bucket = BucketFn::of(step, offset, Zone::Fixed(east));
+            if let Some(start) = bucket.even.and_then(|even| even.start(ns)) {
                 prop_assert_eq!(start, bucket.any_time(ns));
             } else {
-                prop_assert!(width >= DAY || ns.unsigned_abs() > i64::MAX.unsigned_abs() / 2);
+                prop_assert!(width == 1 || ns.unsigned_abs() > i64::MAX.unsigned_abs() / 2);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The pipe `stats`: groups and their functions.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{BucketFn, Input, StatsState, compile_function};
@@ -8,15 +9,18 @@ use crate::query::ast::{GroupKey, StatsItem};
 use crate::query::batch::{Batch, MAX_BATCH_ROWS};
 use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow, Reservation};
-use crate::query::group::GroupTable;
+use crate::query::group::{GroupTable, KeyColumn};
 use crate::query::pipe::{Collector, Condition, Sink, same_kind};
-use crate::record::{TextVec, cmp_values_then_bytes};
+use crate::query::plan::Wanted;
+use crate::query::time_buckets::EvenBuckets;
+use crate::record::{SortKey, TextVec};
 
 /// The state of one `stats`.
 pub(crate) struct StatsCollector {
     keys: Arc<Vec<Key>>,
     groups: GroupTable,
     functions: Vec<Function>,
+    wanted: Wanted,
     arrived: u64,
     memory: Reservation,
 }
@@ -24,6 +28,36 @@ pub(crate) struct StatsCollector {
 struct Key {
     field: Arc<str>,
     bucket: Option<BucketFn>,
+}
+
+/// What the values of a key are made of, batch by batch.
+enum KeySource<'b> {
+    Column(&'b Column),
+    Bucketed(Column),
+    Times(&'b [i64], EvenBuckets, Box<dyn Fn(i64) -> i64 + 'b>),
+}
+
+impl Key {
+    fn source<'b>(&'b self, batch: &'b Batch, absent: &'b Column) -> KeySource<'b> {
+        let column = batch.column(&self.field).unwrap_or(absent);
+        let Some(bucket) = &self.bucket else { return KeySource::Column(column) };
+        match (column, bucket.even_buckets()) {
+            (Column::Times(times), Some(even)) => {
+                KeySource::Times(times, even, Box::new(|ns| bucket.time(ns)))
+            }
+            _ => KeySource::Bucketed(bucket.apply(column, batch.rows())),
+        }
+    }
+}
+
+impl KeySource<'_> {
+    fn column(&self) -> KeyColumn<'_> {
+        match self {
+            KeySource::Column(column) => KeyColumn::Values(column),
+            KeySource::Bucketed(column) => KeyColumn::Values(column),
+            KeySource::Times(times, even, start) => KeyColumn::Buckets(times, *even, start),
+        }
+    }
 }
 
 struct Function {
@@ -55,9 +89,16 @@ impl StatsCollector {
             keys: Arc::new(keys.collect()),
             groups: GroupTable::new(by.len()),
             functions,
+            wanted: Wanted::InOrder,
             arrived: 0,
             memory: ctx.reservation("stats"),
         })
+    }
+
+    /// The same, of which only some rows are wanted.
+    pub(crate) fn wanted(mut self, wanted: &Wanted) -> StatsCollector {
+        self.wanted = wanted.clone();
+        self
     }
 
     fn charge(&mut self) -> Result<()> {
@@ -65,22 +106,46 @@ impl StatsCollector {
         self.memory.resize(self.groups.heap_bytes() + functions)
     }
 
-    /// Groups in the order of their keys.
-    fn sorted_groups(&self) -> Vec<u32> {
+    /// The groups that are wanted, in the order of their keys.
+    fn wanted_groups(&mut self, ctx: &ExecContext<'_>) -> Result<Vec<u32>> {
         let count = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
-        let mut order: Vec<u32> = (0..count).collect();
-        sort_groups(&mut order, &self.groups, self.keys.len());
-        order
+        let mut groups: Vec<u32> = (0..count).collect();
+        if let Wanted::Best { field, desc, rows } = &self.wanted
+            && *rows > 0
+            && *rows < groups.len()
+            && let Some(function) = self.functions.iter_mut().rfind(|f| *f.result == **field)
+        {
+            let mut answers = TextVec::with_capacity(groups.len(), 0);
+            for (i, group) in groups.iter().enumerate() {
+                function.state.answer(ctx, *group, answers.open());
+                answers.close();
+                ctx.check_row(i)?;
+            }
+            keep_best(&mut groups, &answers, *desc, *rows);
+        }
+        if let Wanted::First(rows) = self.wanted {
+            self.groups.keep_first(&mut groups, rows);
+        }
+        if self.wanted != Wanted::AnyOrder {
+            self.groups.sort(&mut groups);
+        }
+        Ok(groups)
     }
 }
 
-/// Sorts groups by the values of their keys.
-pub(crate) fn sort_groups(order: &mut [u32], groups: &GroupTable, width: usize) {
-    order.sort_unstable_by(|a, b| {
-        (0..width)
-            .map(|i| cmp_values_then_bytes(groups.key(*a, i), groups.key(*b, i)))
-            .find(|o| o.is_ne())
-            .unwrap_or(std::cmp::Ordering::Equal)
+/// Drops the groups whose answer comes behind that of the best `rows` ones; group `i` has answer
+/// `i`.
+fn keep_best(groups: &mut Vec<u32>, answers: &TextVec, desc: bool, rows: usize) {
+    let compare = |a: &(SortKey, &[u8]), b: &(SortKey, &[u8])| {
+        let order = a.0.compare(a.1, b.0, b.1);
+        if desc { order.reverse() } else { order }
+    };
+    let keys: Vec<(SortKey, &[u8])> =
+        answers.iter().map(|text| (SortKey::of(text), text)).collect();
+    let mut sorted = keys.clone();
+    let (_, last, _) = sorted.select_nth_unstable_by(rows - 1, compare);
+    groups.retain(|group| {
+        keys.get(*group as usize).is_some_and(|key| compare(key, last) != Ordering::Greater)
     });
 }
 
@@ -89,22 +154,12 @@ impl Collector for StatsCollector {
         ctx.check()?;
         let rows = batch.rows();
         let absent = Column::absent();
-        let bucketed: Vec<Option<Column>> = self
-            .keys
-            .iter()
-            .map(|key| {
-                let column = batch.column(&key.field).unwrap_or(&absent);
-                key.bucket.as_ref().map(|b| b.apply(column, rows))
-            })
-            .collect();
-        let columns: Vec<&Column> = self
-            .keys
-            .iter()
-            .zip(&bucketed)
-            .map(|(key, b)| b.as_ref().or_else(|| batch.column(&key.field)).unwrap_or(&absent))
-            .collect();
+        let keys = Arc::clone(&self.keys);
+        let sources: Vec<KeySource<'_>> =
+            keys.iter().map(|key| key.source(&batch, &absent)).collect();
+        let columns: Vec<KeyColumn<'_>> = sources.iter().map(KeySource::column).collect();
         if rows > 0 {
-            let groups = self.groups.assign(&columns, rows);
+            let groups = self.groups.assign_keys(&columns, rows);
             for function in &mut self.functions {
                 let selection = function.condition.select(&batch)?;
                 let input = Input {
@@ -132,6 +187,7 @@ impl Collector for StatsCollector {
             keys: self.keys.clone(),
             groups: self.groups.fork(),
             functions: self.functions.iter().map(fork).collect(),
+            wanted: self.wanted.clone(),
             arrived: self.arrived,
             memory: self.memory.fork(),
         })
@@ -151,7 +207,7 @@ impl Collector for StatsCollector {
         for function in &mut self.functions {
             function.state.prepare(ctx)?;
         }
-        let order = self.sorted_groups();
+        let order = self.wanted_groups(ctx)?;
         for groups in order.chunks(MAX_BATCH_ROWS) {
             let mut batch = Batch::new(groups.len());
             for (i, key) in self.keys.iter().enumerate() {

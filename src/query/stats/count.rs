@@ -7,7 +7,6 @@ use crate::error::Result;
 use crate::query::ast::FieldPattern;
 use crate::query::column::{Column, push_int};
 use crate::query::context::ExecContext;
-use crate::query::group::Numbers;
 use crate::record::write_f64;
 
 /// Counts rows, all or those with a value in one of the fields.
@@ -37,12 +36,11 @@ impl CountState {
 impl StatsState for CountState {
     fn update(&mut self, _ctx: &ExecContext<'_>, input: &Input<'_>) -> Result<()> {
         let Some(fields) = &self.fields else {
-            match (input.groups, input.selection) {
-                (Numbers::One(group), _) => {
-                    *slot(&mut self.counts, *group) += input.count() as u64;
+            input.for_each_count(|group, rows| {
+                if rows > 0 {
+                    *slot(&mut self.counts, group) += rows;
                 }
-                _ => input.for_each(|_, group| *slot(&mut self.counts, group) += 1),
-            }
+            });
             return Ok(());
         };
         let absent = Column::absent();

@@ -31,6 +31,10 @@ impl PairSet {
         PairSet { limit, ..PairSet::default() }
     }
 
+    fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
     fn insert(&mut self, group: u32, id: u32) {
         let count = slot(&mut self.counts, group);
         if self.limit.is_some_and(|limit| *count >= limit) {
@@ -91,6 +95,9 @@ pub(crate) struct CountUniqState {
     fields: Vec<String>,
     table: GroupTable,
     empty: u32,
+    /// The group of all rows so far, if they were of one; its tuples are those of `table`, and
+    /// `pairs` is empty.
+    only: Option<u32>,
     pairs: PairSet,
 }
 
@@ -99,7 +106,25 @@ impl CountUniqState {
     pub(crate) fn new(fields: &[String], limit: Option<u64>) -> CountUniqState {
         let mut table = GroupTable::new(fields.len());
         let empty = table.group_of(&vec![&b""[..]; fields.len()]);
-        CountUniqState { fields: fields.to_vec(), table, empty, pairs: PairSet::new(limit) }
+        let pairs = PairSet::new(limit);
+        CountUniqState { fields: fields.to_vec(), table, empty, only: None, pairs }
+    }
+
+    /// Whether `group` is the only one, with all tuples of the table from now on.
+    fn is_only(&mut self, group: u32) -> bool {
+        if self.only.is_none() && self.pairs.is_empty() && self.table.len() == 1 {
+            self.only = Some(group);
+        }
+        self.only == Some(group)
+    }
+
+    /// Makes room for more than one group.
+    fn spread(&mut self) {
+        if let Some(group) = self.only.take() {
+            let ids = 0..u32::try_from(self.table.len()).unwrap_or(u32::MAX);
+            let (pairs, empty) = (&mut self.pairs, self.empty);
+            ids.filter(|id| *id != empty).for_each(|id| pairs.insert(group, id));
+        }
     }
 }
 
@@ -108,6 +133,13 @@ impl StatsState for CountUniqState {
         let absent = Column::absent();
         let columns: Vec<&Column> =
             self.fields.iter().map(|f| input.column(f).unwrap_or(&absent)).collect();
+        if input.selection.is_some_and(|rows| !rows.any()) {
+            return Ok(());
+        }
+        let is_only = matches!(input.groups, Numbers::One(group) if self.is_only(*group));
+        if !is_only {
+            self.spread();
+        }
         let picked = selected_columns(input, &columns);
         let (numbers, rows) = match &picked {
             None => (self.table.assign(&columns, input.batch.rows()), None),
@@ -116,6 +148,9 @@ impl StatsState for CountUniqState {
                 (self.table.assign(&columns, rows.len()), Some(rows.as_slice()))
             }
         };
+        if is_only {
+            return Ok(());
+        }
         let (pairs, empty) = (&mut self.pairs, self.empty);
         for_each_pair(input, rows, &numbers, |group, id| {
             if id != empty {
@@ -135,7 +170,18 @@ impl StatsState for CountUniqState {
         other: Box<dyn StatsState>,
         map: &[u32],
     ) -> Result<()> {
-        if let Some(other) = same_state::<CountUniqState>(other) {
+        if let Some(mut other) = same_state::<CountUniqState>(other) {
+            if other.table.len() == 1 {
+                return Ok(());
+            }
+            if let Some(group) = other.only
+                && self.is_only(mapped(map, group as usize))
+            {
+                self.table.absorb(&other.table);
+                return Ok(());
+            }
+            self.spread();
+            other.spread();
             let ids = self.table.absorb(&other.table);
             self.pairs.absorb(&other.pairs, map, &ids);
         }
@@ -143,7 +189,13 @@ impl StatsState for CountUniqState {
     }
 
     fn answer(&mut self, _ctx: &ExecContext<'_>, group: u32, out: &mut Vec<u8>) {
-        push_count(out, *slot(&mut self.pairs.counts, group));
+        let count = if self.only == Some(group) {
+            let count = (self.table.len() - 1) as u64;
+            self.pairs.limit.map_or(count, |limit| count.min(limit))
+        } else {
+            *slot(&mut self.pairs.counts, group)
+        };
+        push_count(out, count);
     }
 
     fn heap_bytes(&self) -> usize {
@@ -284,9 +336,7 @@ impl StatsState for UniqValuesState {
         map: &[u32],
     ) -> Result<()> {
         if let Some(other) = same_state::<UniqValuesState>(other) {
-            let theirs = other.table.values();
-            let ids = 0..u32::try_from(theirs.len()).unwrap_or(u32::MAX);
-            let ids: Vec<u32> = ids.map(|id| self.table.intern(theirs.get(id))).collect();
+            let ids = self.table.absorb(&other.table);
             self.pairs.absorb(&other.pairs, map, &ids);
         }
         Ok(())

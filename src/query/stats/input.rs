@@ -1,6 +1,7 @@
 //! What a stats function sees of a batch.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::codec::Bitmap;
 use crate::query::ast::FieldPattern;
@@ -31,13 +32,59 @@ impl Input<'_> {
             (None, Numbers::Each(groups)) => {
                 groups.iter().enumerate().for_each(|(row, group)| f(row, *group));
             }
+            (None, Numbers::Runs { ends, ids }) => {
+                let mut start = 0;
+                for (end, group) in ends.iter().zip(ids) {
+                    let end = *end as usize;
+                    (start..end).for_each(|row| f(row, *group));
+                    start = end;
+                }
+            }
+            (Some(rows), Numbers::Runs { ends, ids }) => {
+                let mut start = 0;
+                for (end, group) in ends.iter().zip(ids) {
+                    let end = *end as usize;
+                    rows.iter_range(start..end).for_each(|row| f(row, *group));
+                    start = end;
+                }
+            }
             (Some(rows), groups) => rows.iter().for_each(|row| f(row, groups.get(row))),
         }
     }
 
-    /// The number of selected rows.
-    pub(crate) fn count(&self) -> usize {
-        self.selection.map_or(self.batch.rows(), Bitmap::count)
+    /// Calls `f` with each group and a number of selected rows of it.
+    #[inline]
+    pub(crate) fn for_each_count(&self, mut f: impl FnMut(u32, u64)) {
+        match (self.selection, self.groups) {
+            (None, groups) => groups.for_each_count(self.batch.rows(), f),
+            (Some(rows), Numbers::One(group)) => f(*group, rows.count() as u64),
+            (Some(rows), Numbers::Runs { ends, ids }) => {
+                let mut start = 0;
+                for (end, group) in ends.iter().zip(ids) {
+                    let end = *end as usize;
+                    f(*group, rows.count_range(start..end) as u64);
+                    start = end;
+                }
+            }
+            (Some(rows), groups) => rows.iter().for_each(|row| f(groups.get(row), 1)),
+        }
+    }
+
+    /// Calls `f` with each range of rows that share a group, if groups change with runs of rows
+    /// only and all rows are selected; false if not.
+    pub(crate) fn for_each_run(&self, mut f: impl FnMut(Range<usize>, u32)) -> bool {
+        match (self.selection, self.groups) {
+            (None, Numbers::One(group)) => f(0..self.batch.rows(), *group),
+            (None, Numbers::Runs { ends, ids }) => {
+                let mut start = 0;
+                for (end, group) in ends.iter().zip(ids) {
+                    f(start..*end as usize, *group);
+                    start = *end as usize;
+                }
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// The place of a row.

@@ -24,7 +24,7 @@ mod values;
 use std::any::Any;
 
 pub(crate) use bucket::BucketFn;
-pub(crate) use collector::{StatsCollector, sort_groups};
+pub(crate) use collector::StatsCollector;
 pub(crate) use input::{FieldList, Input, Part, Place};
 
 use super::ast::StatsFunction;

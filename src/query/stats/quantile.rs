@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::input::{FieldList, Input};
 use super::{StatsState, mapped, same_state, slot};
+use crate::codec::Bitmap;
 use crate::error::Result;
 use crate::query::column::{Column, push_int, push_time};
 use crate::query::context::ExecContext;
@@ -39,21 +40,61 @@ impl QuantileState {
         QuantileState { fields, phi, groups: Vec::new(), texts, sample_bytes: 0 }
     }
 
+    /// Adds the integers of a column, run by run where groups come in runs.
+    fn add_ints(
+        &mut self,
+        input: &Input<'_>,
+        values: &[i64],
+        absent: Option<&Bitmap>,
+        with_absent: bool,
+    ) {
+        let (groups, bytes) = (&mut self.groups, &mut self.sample_bytes);
+        let in_runs = input.for_each_run(|rows, group| {
+            let samples = slot(groups, group);
+            let run = values.get(rows.clone()).unwrap_or(&[]);
+            let before = samples.ints.len();
+            match absent {
+                None => samples.ints.extend_from_slice(run),
+                Some(absent) => {
+                    let present = rows.clone().zip(run).filter(|(row, _)| !absent.get(*row));
+                    samples.ints.extend(present.map(|(_, n)| *n));
+                }
+            }
+            let added = samples.ints.len() - before;
+            *bytes += 8 * added;
+            if with_absent {
+                samples.empty += (rows.len() - added) as u64;
+            }
+        });
+        if in_runs {
+            return;
+        }
+        input.for_each(|row, group| {
+            let samples = slot(groups, group);
+            if absent.is_some_and(|absent| absent.get(row)) {
+                samples.empty += u64::from(with_absent);
+            } else {
+                samples.ints.extend(values.get(row));
+                *bytes += 8;
+            }
+        });
+    }
+
     #[inline]
     fn add(&mut self, group: u32, value: ValueRef<'_>, times: u64) {
+        if times == 0 {
+            return;
+        }
         let samples = slot(&mut self.groups, group);
+        let more = usize::try_from(times).unwrap_or(usize::MAX);
         match value {
             ValueRef::Int(n) => {
-                for _ in 0..times {
-                    samples.ints.push(n);
-                }
-                self.sample_bytes += 8;
+                samples.ints.extend(std::iter::repeat_n(n, more));
+                self.sample_bytes += 8 * more;
             }
             ValueRef::Time(ns) => {
-                for _ in 0..times {
-                    samples.times.push(ns);
-                }
-                self.sample_bytes += 8;
+                samples.times.extend(std::iter::repeat_n(ns, more));
+                self.sample_bytes += 8 * more;
             }
             ValueRef::Text([]) => samples.empty += times,
             ValueRef::Text(text) => match parse_canonical_int(text) {
@@ -78,12 +119,23 @@ impl StatsState for QuantileState {
         let absent = Column::absent();
         let fields = self.fields.clone();
         for part in fields.parts(input.batch, &absent) {
-            input.for_each(|row, group| {
-                let value = ValueRef::of(part.column, row);
-                if part.with_absent || !value.is_empty() {
-                    self.add(group, value, 1);
+            match part.column {
+                Column::Const(value) => {
+                    let value = ValueRef::Text(value);
+                    if part.with_absent || !value.is_empty() {
+                        input.for_each_count(|group, rows| self.add(group, value, rows));
+                    }
                 }
-            });
+                Column::Ints { values, absent, exceptions } if exceptions.is_empty() => {
+                    self.add_ints(input, values, absent.as_ref(), part.with_absent);
+                }
+                column => input.for_each(|row, group| {
+                    let value = ValueRef::of(column, row);
+                    if part.with_absent || !value.is_empty() {
+                        self.add(group, value, 1);
+                    }
+                }),
+            }
         }
         Ok(())
     }
@@ -142,9 +194,22 @@ impl Samples {
         self.empty + (self.ints.len() + self.times.len()) as u64 + texts
     }
 
+    /// Appends the value of index `k` among integers and times.
+    fn push_nth_typed(&mut self, k: usize, out: &mut Vec<u8>) {
+        if k < self.ints.len() {
+            push_int(out, *self.ints.select_nth_unstable(k).1);
+        } else if k - self.ints.len() < self.times.len() {
+            let ints = self.ints.len();
+            push_time(out, *self.times.select_nth_unstable(k - ints).1);
+        }
+    }
+
     /// Appends the value of index `k` in the total order.
     fn push_nth(&mut self, texts: &Interner, k: u64, out: &mut Vec<u8>) {
         let Some(mut k) = k.checked_sub(self.empty) else { return };
+        if self.texts.is_empty() {
+            return self.push_nth_typed(usize::try_from(k).unwrap_or(usize::MAX), out);
+        }
         self.ints.sort_unstable();
         self.times.sort_unstable();
         let order = |a: &u32, b: &u32| cmp_values_then_bytes(texts.get(*a), texts.get(*b));
