@@ -47,11 +47,7 @@ impl Numbers {
                     start = *end;
                 }
             }
-            Numbers::Each(list) => list.chunk_by(|a, b| a == b).for_each(|equal| {
-                if let Some(n) = equal.first() {
-                    f(*n, equal.len() as u64);
-                }
-            }),
+            Numbers::Each(list) => list.iter().for_each(|n| f(*n, 1)),
         }
     }
 

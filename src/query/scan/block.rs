@@ -5,9 +5,6 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
-use super::mapped::{MappedTable, TextMap};
 use crate::codec::template::TemplateTable;
 use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Result;
@@ -256,7 +253,7 @@ type TemplateStripRows = (Arc<Strip>, Vec<(Range<usize>, Vec<u8>)>);
 pub(crate) struct StripSource<'b, 'a> {
     pub(super) block: &'b BlockScan<'a>,
     strip: usize,
-    rows: usize,
+    pub(super) rows: usize,
     runs: OnceCell<Vec<(usize, Range<usize>)>>,
     run_ends: OnceCell<Arc<Vec<u32>>>,
     cache: RefCell<Vec<(Arc<str>, Arc<Column>)>>,
@@ -335,7 +332,7 @@ impl<'b, 'a> StripSource<'b, 'a> {
 
     /// The strip of a field that is stored as templates, and the rows whose value is a constant
     /// of their stream instead.
-    fn template_strip(&self, name: &str) -> Result<Option<TemplateStripRows>> {
+    pub(super) fn template_strip(&self, name: &str) -> Result<Option<TemplateStripRows>> {
         if [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&name) {
             return Ok(None);
         }
@@ -389,33 +386,6 @@ impl<'b, 'a> StripSource<'b, 'a> {
             return Ok(Column::text(out));
         }
         Ok(self.shared(name)?.gather(rows))
-    }
-
-    /// What a function makes of the values of the given rows of a field, or of all.
-    /// `None` unless it is stored as templates.
-    pub(crate) fn mapped(
-        &self,
-        name: &str,
-        map: TextMap,
-        rows: Option<&[u32]>,
-    ) -> Result<Option<Column>> {
-        if let Some((strip, constants)) = self.template_strip(name)?
-            && let Strip::Templates(strip) = &*strip
-        {
-            let column = self.block.column(name)?;
-            let ColumnPage::Page(page) = &column.column.page else { return Ok(None) };
-            let table = self.block.reader.derived(page, map.id, || {
-                let table = MappedTable::new(map, strip.table());
-                let bytes = table.heap_bytes(strip.table());
-                (Mutex::new(table), bytes)
-            })?;
-            let mut table = table.lock();
-            return Ok(Some(match rows {
-                Some(rows) => table.column(strip, rows.iter().map(|r| *r as usize), &constants),
-                None => table.column(strip, 0..self.rows, &constants),
-            }));
-        }
-        Ok(None)
     }
 
     fn stored(&self, column: &ScanColumn) -> Result<Column> {

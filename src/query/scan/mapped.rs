@@ -11,8 +11,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
+use super::block::StripSource;
 use super::settle::settle;
 use crate::codec::template::{SLOT, TemplateStrip, TemplateTable};
+use crate::codec::{Encoding, Strip};
+use crate::error::Result;
+use crate::part::{ColumnPage, RunConstants};
 use crate::query::column::Column;
 use crate::record::TextVec;
 
@@ -53,7 +59,7 @@ pub(crate) struct MappedTable {
 }
 
 /// A template of which so many rows were met is worth finding out what becomes of it.
-const WORTH: u8 = 4;
+const WORTH: u8 = 1;
 
 /// What becomes of a template.
 #[derive(Debug)]
@@ -225,10 +231,77 @@ impl Piece {
     }
 }
 
+/// Dictionaries of more bytes are mapped where their values are used only.
+const MAPPED_AT_ONCE: usize = 4 << 20;
+
+/// Tells mapped dictionaries from mapped templates, in the cache.
+const DICTIONARY: u8 = 0x40;
+
+impl StripSource<'_, '_> {
+    /// What a function makes of the values of the given rows of a field, or of all.
+    /// `None` unless it is stored as templates.
+    pub(crate) fn mapped(
+        &self,
+        name: &str,
+        map: TextMap,
+        rows: Option<&[u32]>,
+    ) -> Result<Option<Column>> {
+        if let Some((strip, constants)) = self.template_strip(name)?
+            && let Strip::Templates(strip) = &*strip
+        {
+            let column = self.block.column(name)?;
+            let ColumnPage::Page(page) = &column.column.page else { return Ok(None) };
+            let table = self.block.reader.derived(page, map.id, || {
+                let table = MappedTable::new(map, strip.table());
+                let bytes = table.heap_bytes(strip.table());
+                (Mutex::new(table), bytes)
+            })?;
+            let mut table = table.lock();
+            return Ok(Some(match rows {
+                Some(rows) => table.column(strip, rows.iter().map(|r| *r as usize), &constants),
+                None => table.column(strip, 0..self.rows, &constants),
+            }));
+        }
+        self.mapped_dictionary(name, map, rows)
+    }
+
+    /// The same for a page with a dictionary, whose values are mapped once for all strips.
+    fn mapped_dictionary(
+        &self,
+        name: &str,
+        map: TextMap,
+        rows: Option<&[u32]>,
+    ) -> Result<Option<Column>> {
+        let column = self.block.column(name)?;
+        let page = match (&column.column.constants, &column.column.page) {
+            (RunConstants::None, ColumnPage::Page(page))
+                if page.encoding == Encoding::Dictionary =>
+            {
+                page
+            }
+            _ => return Ok(None),
+        };
+        let Column::Codes { codes, dictionary } = &*self.shared(name)? else { return Ok(None) };
+        if dictionary.bytes().len() > MAPPED_AT_ONCE {
+            return Ok(None);
+        }
+        let mapped = self.block.reader.derived(page, DICTIONARY | map.id, || {
+            let mut mapped = TextVec::with_capacity(dictionary.len(), dictionary.bytes().len());
+            for value in dictionary.iter() {
+                map.apply(value, mapped.open());
+                mapped.close();
+            }
+            let bytes = mapped.heap_bytes();
+            (mapped, bytes)
+        })?;
+        let column = Column::Codes { codes: Arc::clone(codes), dictionary: mapped };
+        Ok(Some(rows.map_or_else(|| column.clone(), |rows| column.gather(rows))))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Strip;
     use crate::codec::template::testing::{lines, strips};
     use crate::query::pipe::{collapse_nums, name_groups, push_pattern};
     use proptest::prelude::*;
@@ -262,10 +335,10 @@ mod tests {
 
     /// The value of row `i` in another column of the block, which messages repeat.
     fn beside(i: u64) -> String {
-        value(if i % 50 == 0 { 7 } else { 4 }, i / 3)
+        value(if i.is_multiple_of(50) { 7 } else { 4 }, i / 3)
     }
 
-    fn check(texts: &[String]) -> Result<(), TestCaseError> {
+    fn check(texts: &[String]) -> std::result::Result<(), TestCaseError> {
         let values: TextVec = texts.iter().map(String::as_bytes).collect();
         let ids: Vec<String> = (0..).map(beside).take(texts.len()).collect();
         let columns = vec![("id", ids.iter().map(String::as_bytes).collect())];
