@@ -360,6 +360,7 @@ pub(crate) fn push_compact(out: &mut Vec<u8>, json: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn items(text: &str) -> Option<Vec<String>> {
         let all = array_items(text.as_bytes())?;
@@ -380,11 +381,11 @@ mod tests {
         assert_eq!(items(&deep), None);
     }
 
-    proptest::proptest! {
+    proptest! {
         #[test]
         fn the_first_byte_to_escape_is_found(
-            text in proptest::collection::vec(
-                proptest::prelude::prop_oneof![8 => 0x1eu8..0x82, 1 => proptest::prelude::any::<u8>()],
+            text in prop::collection::vec(
+                prop_oneof![8 => 0x1eu8..0x82, 1 => any::<u8>()],
                 0..40,
             ),
             html: bool,
@@ -392,7 +393,7 @@ mod tests {
             let special = |b: &u8| {
                 *b < 0x20 || [b'"', b'\\'].contains(b) || html && [b'<', b'\''].contains(b)
             };
-            proptest::prop_assert_eq!(find_special(&text, html), text.iter().position(special));
+            prop_assert_eq!(find_special(&text, html), text.iter().position(special));
         }
     }
 
