@@ -164,7 +164,7 @@ fn large_inputs_stay_within_the_memory_of_the_store() {
 fn queries_stay_within_their_memory_or_say_so() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
-    let store = filled(dir.path(), 30_000);
+    let store = filled(dir.path(), 60_000);
     let (limit, cache) = (4 * MIB, 2 * MIB);
     let greedy = [
         "* | sort by (_msg)",
@@ -195,7 +195,7 @@ fn queries_stay_within_their_memory_or_say_so() {
         let options = QueryOptions::new().memory_limit(limit as u64).workers(2);
         store.query_with(&query, &options).unwrap().map(|row| row.unwrap()).fold(0, |n, _| n + 1)
     });
-    assert_eq!(rows, 30_000);
+    assert_eq!(rows, 60_000);
     assert!(peak <= limit + cache, "{peak} bytes");
 }
 

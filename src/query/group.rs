@@ -22,6 +22,9 @@ pub(crate) struct Interner {
     hasher: foldhash::fast::RandomState,
 }
 
+/// Bytes from which a buffer grows in smaller steps.
+const LARGE: usize = 1 << 20;
+
 /// The hash by which an entry of an [`Interner`] is placed: made of the half that it keeps.
 fn place(entry: u64) -> u64 {
     (entry >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -56,10 +59,20 @@ impl Interner {
         }
         // A query runs out of memory long before it runs out of numbers.
         let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        self.make_room(value.len());
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
         self.table.insert_unique(place(half), half | u64::from(id), |e| place(*e));
         id
+    }
+
+    /// Lets a large buffer grow by a quarter, not to twice its size: what it takes is charged when
+    /// it has been taken.
+    fn make_room(&mut self, len: usize) {
+        let capacity = self.bytes.capacity();
+        if capacity > LARGE && capacity - self.bytes.len() < len {
+            self.bytes.reserve_exact(len.max(capacity / 4));
+        }
     }
 
     /// The number of `value` if it has one.
