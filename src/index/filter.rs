@@ -88,47 +88,47 @@ impl Bloom {
 /// A set of hashes, to count and keep each one once before a filter is made of them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HashSet64 {
-    /// Open addressing by the low bits; 0 marks a free slot.
+    /// Open addressing by the high half; 0 marks a free slot.
     slots: Vec<u64>,
-    used: usize,
+    /// The hashes but 0, in the order in which they came.
+    hashes: Vec<u64>,
     has_zero: bool,
 }
 
 impl HashSet64 {
-    /// No hashes.
-    pub(crate) fn new() -> HashSet64 {
-        HashSet64::default()
-    }
-
     /// Adds a hash; true if it is new.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u64) -> bool {
         if hash == 0 {
             return !std::mem::replace(&mut self.has_zero, true);
         }
-        if self.used * 2 >= self.slots.len() {
+        if self.hashes.len() * 2 >= self.slots.len() {
             self.grow();
         }
         let new = Self::place(&mut self.slots, hash);
-        self.used += usize::from(new);
+        if new {
+            self.hashes.push(hash);
+        }
         new
     }
 
     /// The number of distinct hashes.
     pub(crate) fn len(&self) -> usize {
-        self.used + usize::from(self.has_zero)
+        self.hashes.len() + usize::from(self.has_zero)
     }
 
-    /// All hashes, in no order that means anything.
+    /// All hashes, each once.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let zero = self.has_zero.then_some(0);
-        self.slots.iter().copied().filter(|h| *h != 0).chain(zero)
+        self.hashes.iter().copied().chain(zero)
     }
 
     /// Forgets all hashes, keeps the room.
     pub(crate) fn clear(&mut self) {
+        // As wide as the set was, so that a small set after a large one is not cleared for long.
+        self.slots.truncate((self.hashes.len() * 4).next_power_of_two().max(64));
         self.slots.fill(0);
-        self.used = 0;
+        self.hashes.clear();
         self.has_zero = false;
     }
 
@@ -152,11 +152,12 @@ impl HashSet64 {
 
     #[cold]
     fn grow(&mut self) {
-        let mut slots = vec![0; (self.slots.len() * 2).max(64)];
-        for hash in self.slots.iter().filter(|h| **h != 0) {
-            Self::place(&mut slots, *hash);
+        let len = (self.slots.len() * 2).max(64);
+        self.slots.clear();
+        self.slots.resize(len, 0);
+        for hash in &self.hashes {
+            Self::place(&mut self.slots, *hash);
         }
-        self.slots = slots;
     }
 }
 
@@ -174,7 +175,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn never_denies_a_member(a in hashes(), width_log in 0u8..14) {
-            let mut set = HashSet64::new();
+            let mut set = HashSet64::default();
             let naive: BTreeSet<u64> = a.iter().copied().collect();
             let new = a.iter().filter(|h| set.insert(**h)).count();
             prop_assert_eq!(new, naive.len());

@@ -1,6 +1,7 @@
 //! LAYER 1: what lets a query skip work. Pure functions over bytes.
 //!
 //! * [`tokenizer`]: the words of a text, their hashes and their boundaries, by frozen tables.
+//! * [`WordSet`]: the distinct words of a column, to make a filter of.
 //! * [`Bloom`] and [`FilterGroup`]: sets of hashes that never deny a member.
 //! * [`StreamChunk`]: streams of a part, with their labels and constants, by columns.
 //!
@@ -14,10 +15,12 @@ mod filter_group;
 mod stream_table;
 pub(crate) mod tokenizer;
 mod unicode_v1;
+mod word_set;
 
-pub(crate) use filter::{Bloom, HashSet64};
+pub(crate) use filter::Bloom;
 pub(crate) use filter_group::{FilterGroup, MEMBERS_MAX, encode_group};
 pub(crate) use stream_table::{CHUNK_STREAMS, ChunkBuilder, ChunkColumn, StreamChunk};
+pub(crate) use word_set::WordSet;
 
 /// The tokenizer that this version writes: words of letters, decimal digits and `_`, hashed with
 /// xxh3-64.

@@ -3,8 +3,7 @@
 use super::header::Facts;
 use super::writer::Profile;
 use crate::codec::{EncodedPage, Encoding};
-use crate::index::tokenizer::{for_each_word, word_hash};
-use crate::index::{Bloom, HashSet64};
+use crate::index::{Bloom, WordSet};
 use crate::record::{TextVec, parse_number};
 
 /// A filter takes at most this share of its page.
@@ -24,12 +23,12 @@ const NUMBERS_MAX: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct FilterMaker {
     enabled: bool,
-    words: HashSet64,
+    words: WordSet,
 }
 
 impl FilterMaker {
     pub(super) fn new(profile: Profile) -> FilterMaker {
-        FilterMaker { enabled: profile != Profile::Buffer, words: HashSet64::new() }
+        FilterMaker { enabled: profile != Profile::Buffer, words: WordSet::new() }
     }
 
     /// The filter of the words of a page's values, if it pays: const pages and short dictionaries
@@ -45,14 +44,8 @@ impl FilterMaker {
             (_, None) => values,
         };
         let bits = page.len() / SHARE * 8;
-        self.words.clear();
-        for value in values.iter() {
-            for_each_word(value, |_, word| {
-                self.words.insert(word_hash(word));
-            });
-            if self.words.len() * BITS_MIN > bits {
-                return None;
-            }
+        if !self.words.fill(values, bits / BITS_MIN) {
+            return None;
         }
         let wanted = (self.words.len() * BITS_MAX).max(64).next_power_of_two().min(bits);
         let width_log = wanted.checked_ilog2()?;

@@ -9,6 +9,7 @@
 //!
 //! Everything here is a pure function of its input and safe on any bytes.
 
+mod byte_masks;
 mod civil;
 mod decimal;
 mod duration;
@@ -23,6 +24,7 @@ mod text_vec;
 mod timestamp;
 mod value_order;
 
+pub(crate) use byte_masks::{between, digits, fill_masks, letters, next_clear, next_set};
 pub(crate) use civil::{civil_from_days, days_from_civil, days_in_month, month_start, year_start};
 pub(crate) use decimal::Decimal;
 pub(crate) use duration::{parse_duration, parse_duration_nanos, write_duration};

@@ -10,7 +10,7 @@ use super::column::{ColumnAnalyser, Form};
 use super::fields::{Beside, FieldFinder};
 use super::slot::{Slot, pack_hex};
 use super::table::TableBuilder;
-use super::tokenize::{Span, tokenize};
+use super::tokenize::{Span, Tokenizer};
 use super::{SHAPES_MAX, SLOT};
 use crate::codec::compress::Compressor;
 use crate::codec::page::StripsBuilder;
@@ -25,6 +25,7 @@ const TRIAL_ROWS: usize = 512;
 #[derive(Debug, Default)]
 pub(in crate::codec) struct TemplateEncoder {
     hasher: RandomState,
+    tokenizer: Tokenizer,
     /// The templates as the tokenizer found them, and their numbers by text.
     keys: TextVec,
     numbers: HashTable<u32>,
@@ -118,12 +119,13 @@ impl TemplateEncoder {
         self.spans.clear();
         self.firsts.clear();
         self.ids.clear();
-        let mut base = 0u32;
-        let mut last = u32::MAX;
-        for (row, (value, end)) in values.iter().zip(values.ends()).enumerate() {
+        let (mut from, mut last) = (0, u32::MAX);
+        self.tokenizer.begin(values.bytes());
+        for (row, end) in values.ends().iter().enumerate() {
             self.firsts.push(u32::try_from(self.spans.len()).unwrap_or(u32::MAX));
-            tokenize(value, base, &mut self.key, &mut self.spans);
-            base = *end;
+            let to = *end as usize;
+            self.tokenizer.cut(values.bytes(), (from, to), &mut self.key, &mut self.spans);
+            from = to;
             if last == u32::MAX || self.keys.get(last as usize) != self.key {
                 last = self.number_of_key();
             }
