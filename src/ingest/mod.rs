@@ -21,4 +21,4 @@ pub(crate) use entries::append_batch;
 pub(crate) use json::{JsonLines, read_json_lines};
 pub use options::IngestOptions;
 pub use report::{IngestReport, RejectExample, RejectReason, Rejected};
-pub(crate) use row_writer::{DayGate, RowWriter};
+pub(crate) use row_writer::{DayGate, RowWriter, TARGET_BATCH_BYTES};

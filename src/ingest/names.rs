@@ -44,7 +44,7 @@ pub(crate) struct Name {
     /// The last row that had the name.
     pub(crate) row: u64,
     /// The names that followed this one most recently.
-    next: [Slot; 2],
+    next: [Slot; NEXT],
 }
 
 /// The names of one input. Finding a name is quick where names follow each other as they did
@@ -55,8 +55,11 @@ pub(crate) struct NameTable {
     table: HashTable<Slot>,
     hasher: foldhash::fast::RandomState,
     /// The first names of rows.
-    first: [Slot; 2],
+    first: [Slot; NEXT],
 }
+
+/// How many followers of a name are remembered.
+const NEXT: usize = 4;
 
 /// Stands before the first name of a row.
 pub(crate) const START: Slot = Slot::MAX;
@@ -94,7 +97,7 @@ impl NameTable {
     }
 
     #[inline]
-    fn successors(&self, previous: Slot) -> [Slot; 2] {
+    fn successors(&self, previous: Slot) -> [Slot; NEXT] {
         self.names.get(previous as usize).map_or(self.first, |n| n.next)
     }
 
@@ -127,7 +130,8 @@ impl NameTable {
             Some(name) => &mut name.next,
             None => &mut self.first,
         };
-        *next = [slot, next[0]];
+        next.rotate_right(1);
+        next[0] = slot;
         slot
     }
 
@@ -142,7 +146,7 @@ impl NameTable {
             id: 0,
             batch: 0,
             row: 0,
-            next: [START; 2],
+            next: [START; NEXT],
         });
         let (hasher, names) = (&self.hasher, &self.names);
         self.table.insert_unique(hash, slot, |slot| {
@@ -155,7 +159,7 @@ impl NameTable {
     pub(crate) fn clear(&mut self) {
         self.names.clear();
         self.table.clear();
-        self.first = [START; 2];
+        self.first = [START; NEXT];
     }
 }
 

@@ -7,8 +7,8 @@ use super::options::IngestOptions;
 use super::report::{IngestReport, RejectReason};
 use super::streams::{StreamTable, parse_stream_text};
 use crate::record::{
-    EntryView, MAX_BATCH_BYTES, NANOS_PER_SECOND, RowBatch, RowBatchBuilder, StreamKey, Timestamp,
-    parse_entry_time,
+    EntryView, MAX_BATCH_BYTES, NANOS_PER_SECOND, NameId, RowBatch, RowBatchBuilder, StreamKey,
+    Timestamp, parse_entry_time,
 };
 
 /// Asked before a row of a new day is made: may the store have that UTC day?
@@ -72,11 +72,15 @@ pub(crate) struct RowWriter {
     labels_changed: bool,
     /// The stream of the row before, valid if no label changed.
     stream: u32,
+    /// Whether the stream of the open row is to be guessed before its next field.
+    guess: bool,
     stream_text: Vec<u8>,
     has_stream_id: bool,
     /// The last day that was admitted.
     day: Option<i32>,
     target_bytes: usize,
+    /// Batches whose memory the next ones take.
+    spare: Vec<RowBatch>,
 }
 
 impl RowWriter {
@@ -98,10 +102,12 @@ impl RowWriter {
             labels,
             labels_changed: true,
             stream: 0,
+            guess: true,
             stream_text: Vec::new(),
             has_stream_id: false,
             day: None,
             target_bytes: TARGET_BATCH_BYTES,
+            spare: Vec::new(),
         }
     }
 
@@ -115,6 +121,16 @@ impl RowWriter {
     pub(crate) fn with_target_bytes(mut self, bytes: usize) -> RowWriter {
         self.target_bytes = bytes.clamp(1, MAX_BATCH_BYTES);
         self
+    }
+
+    /// Takes the memory of a batch that is not needed any more for one of the next.
+    pub(crate) fn recycle(&mut self, batch: RowBatch) {
+        self.spare.push(batch);
+    }
+
+    /// Gives back the memory of batches.
+    pub(crate) fn forget_spare(&mut self) {
+        self.spare = Vec::new();
     }
 
     /// Sets the time of rows that have none.
@@ -137,6 +153,7 @@ impl RowWriter {
     #[inline]
     pub(crate) fn begin_row(&mut self) {
         self.row += 1;
+        self.guess = true;
         self.time = RowTime::Missing;
         if self.has_spare_time {
             self.has_spare_time = false;
@@ -160,32 +177,76 @@ impl RowWriter {
     /// Gives the open row a value, which must be valid UTF-8.
     #[inline]
     pub(crate) fn assign(&mut self, slot: Slot, value: &[u8]) {
-        let Some(name) = self.names.get_mut(slot) else { return };
-        match name.role {
-            Role::Field | Role::Message => {
-                if name.batch != self.batch {
-                    name.id = self.builder.name_id(&name.text);
-                    name.batch = self.batch;
-                }
-                if name.row == self.row {
-                    self.builder.remove_field(name.id);
-                }
-                name.row = self.row;
-                if !value.is_empty() {
-                    self.builder.push_field(name.id, value);
-                }
+        if let Some(id) = self.field(slot) {
+            if !value.is_empty() {
+                self.builder.push_field(id, value);
             }
-            Role::Label(label) => {
-                if let Some((current, row)) = self.labels.get_mut(label as usize) {
-                    *row = self.row;
-                    if current.as_slice() != value {
-                        current.clear();
-                        current.extend_from_slice(value);
-                        self.labels_changed = true;
-                    }
-                }
-            }
+        } else {
+            self.assign_special(slot, value);
+        }
+    }
+
+    /// Gives the open row a string of JSON whose text begins with `json`, if it is that of the row
+    /// that was guessed; gives its length. Else the caller finds its end, and then comes
+    /// [`assign_string`](RowWriter::assign_string).
+    #[inline]
+    pub(crate) fn assign_repeated(&mut self, slot: Slot, json: &[u8]) -> Option<usize> {
+        let id = self.field(slot)?;
+        self.builder.push_repeated(id, json)
+    }
+
+    /// Gives the open row a string of JSON that [`assign_repeated`](RowWriter::assign_repeated) did
+    /// not know; `plain` if it has no escapes.
+    #[inline]
+    pub(crate) fn assign_string(&mut self, slot: Slot, value: &[u8], plain: bool) {
+        match self.names.get(slot) {
+            Some(name) if matches!(name.role, Role::Field | Role::Message) => match value {
+                [] => {}
+                _ if plain => self.builder.push_plain(name.id, value),
+                _ => self.builder.push_field(name.id, value),
+            },
             _ => self.assign_special(slot, value),
+        }
+    }
+
+    /// The number in the batch of a name whose values are stored, whose field the open row then
+    /// has no more.
+    #[inline]
+    fn field(&mut self, slot: Slot) -> Option<NameId> {
+        let name = self.names.get_mut(slot)?;
+        if !matches!(name.role, Role::Field | Role::Message) {
+            return None;
+        }
+        if name.batch != self.batch {
+            name.id = self.builder.name_id(&name.text);
+            name.batch = self.batch;
+        }
+        if name.row == self.row {
+            self.builder.remove_field(name.id);
+        }
+        name.row = self.row;
+        let id = name.id;
+        if self.guess {
+            self.guess_stream();
+        }
+        Some(id)
+    }
+
+    /// Guesses the stream of the open row by the labels so far, the others taken to be those of
+    /// the row before.
+    fn guess_stream(&mut self) {
+        self.guess = false;
+        if self.labels_changed {
+            if self.options.stream_fields.is_empty() {
+                return;
+            }
+            let values = self.labels.iter().map(|(value, _)| value.as_slice());
+            let Some(stream) = self.streams.known_values(values) else { return };
+            self.stream = stream;
+            self.labels_changed = false;
+        }
+        if let Some(local) = self.streams.local(self.stream, self.batch) {
+            self.builder.guess_stream(local);
         }
     }
 
@@ -202,7 +263,18 @@ impl RowWriter {
                 self.stream_text.extend_from_slice(value);
             }
             Role::StreamId => self.has_stream_id = !value.is_empty(),
-            Role::Field | Role::Message | Role::Label(_) => {}
+            Role::Label(label) => {
+                if let Some((current, row)) = self.labels.get_mut(label as usize) {
+                    *row = self.row;
+                    if current.as_slice() != value {
+                        current.clear();
+                        current.extend_from_slice(value);
+                        self.labels_changed = true;
+                        self.guess = true;
+                    }
+                }
+            }
+            Role::Field | Role::Message => {}
         }
     }
 
@@ -426,10 +498,12 @@ impl RowWriter {
         let (fields, bytes) = self.builder.size();
         let room = |n: usize| n + n / 8;
         // A full batch is a good guess of the size of the next one.
-        let next = if bytes >= self.target_bytes {
-            RowBatchBuilder::with_capacity(room(self.builder.len()), room(fields), room(bytes))
-        } else {
-            RowBatchBuilder::new()
+        let next = match self.spare.pop() {
+            Some(spare) => RowBatchBuilder::reusing(spare),
+            None if bytes >= self.target_bytes => {
+                RowBatchBuilder::with_capacity(room(self.builder.len()), room(fields), room(bytes))
+            }
+            None => RowBatchBuilder::new(),
         };
         self.batch += 1;
         self.labels_changed = true;

@@ -52,16 +52,36 @@ impl StreamTable {
         values: impl Iterator<Item = &'a [u8]>,
         make: impl FnOnce() -> StreamKey,
     ) -> u32 {
-        let mut key = std::mem::take(&mut self.key);
-        key.clear();
-        for value in values {
-            let len = u32::try_from(value.len()).unwrap_or(u32::MAX);
-            key.extend_from_slice(&len.to_le_bytes());
-            key.extend_from_slice(value);
-        }
+        self.key_of(values);
+        let key = std::mem::take(&mut self.key);
         let found = self.find(&key, make);
         self.key = key;
         found
+    }
+
+    /// The stream of these values of the stream fields, if it was seen.
+    pub(crate) fn known_values<'a>(
+        &mut self,
+        values: impl Iterator<Item = &'a [u8]>,
+    ) -> Option<u32> {
+        self.key_of(values);
+        let same = |i: &u32| self.known.get(*i as usize).is_some_and(|k| *k.key == *self.key);
+        self.table.find(self.hasher.hash_one(self.key.as_slice()), same).copied()
+    }
+
+    fn key_of<'a>(&mut self, values: impl Iterator<Item = &'a [u8]>) {
+        self.key.clear();
+        for value in values {
+            let len = u32::try_from(value.len()).unwrap_or(u32::MAX);
+            self.key.extend_from_slice(&len.to_le_bytes());
+            self.key.extend_from_slice(value);
+        }
+    }
+
+    /// The number of a stream in the batch being built, if it is in it.
+    pub(crate) fn local(&self, stream: u32, batch: u64) -> Option<u32> {
+        let known = self.known.get(stream as usize)?;
+        (known.batch == batch).then_some(known.id)
     }
 
     /// The number of labels of a stream.

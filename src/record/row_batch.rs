@@ -35,9 +35,25 @@ struct Row {
 
 #[derive(Debug, Clone, Copy)]
 struct FieldRef {
-    name: NameId,
+    /// The name, and [`PLAIN`].
+    tag: u32,
     start: u32,
     end: u32,
+}
+
+/// Marks values that read the same within quotes in JSON: they need no escapes.
+const PLAIN: u32 = 1 << 31;
+
+impl FieldRef {
+    #[inline]
+    fn name(self) -> NameId {
+        self.tag & !PLAIN
+    }
+
+    #[inline]
+    fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// One row of a [`RowBatch`].
@@ -131,9 +147,12 @@ impl<'a> RowView<'a> {
     pub(crate) fn fields(&self) -> impl ExactSizeIterator<Item = (NameId, &'a [u8])> + 'a {
         let batch = self.batch;
         let range = self.first_field as usize..self.fields_end as usize;
-        batch.fields.get(range).unwrap_or(&[]).iter().map(move |f| {
-            (f.name, batch.bytes.get(f.start as usize..f.end as usize).unwrap_or(&[]))
-        })
+        batch
+            .fields
+            .get(range)
+            .unwrap_or(&[])
+            .iter()
+            .map(move |f| (f.name(), batch.bytes.get(f.range()).unwrap_or(&[])))
     }
 
     /// The row's stream.
@@ -146,12 +165,25 @@ impl<'a> RowView<'a> {
 /// How many fields of the row before are looked at for one of the same name.
 const NEAR: usize = 4;
 
+/// The row whose fields the open row probably repeats.
+#[derive(Debug, Default)]
+struct Guess {
+    row: Option<u32>,
+    /// Its fields that were not met yet.
+    fields: std::ops::Range<usize>,
+    /// Whether all fields of the open row were compared with it.
+    whole: bool,
+}
+
 /// Builds a [`RowBatch`] row by row.
 #[derive(Debug, Default)]
 pub(crate) struct RowBatchBuilder {
     batch: RowBatch,
     /// The last finished row of each stream.
     last_rows: Vec<Option<u32>>,
+    /// Where the values of the open row begin.
+    open_bytes: usize,
+    guess: Guess,
     name_table: HashTable<NameId>,
     hasher: foldhash::fast::RandomState,
 }
@@ -169,6 +201,16 @@ impl RowBatchBuilder {
         builder.batch.fields.reserve(fields);
         builder.batch.bytes.reserve(bytes);
         builder
+    }
+
+    /// No rows yet, in the memory of a batch that is not needed any more.
+    pub(crate) fn reusing(mut batch: RowBatch) -> RowBatchBuilder {
+        batch.names.clear();
+        batch.streams.clear();
+        batch.rows.clear();
+        batch.fields.clear();
+        batch.bytes.clear();
+        RowBatchBuilder { batch, ..RowBatchBuilder::default() }
     }
 
     /// The number of `name` in this batch.
@@ -214,14 +256,14 @@ impl RowBatchBuilder {
 
     /// The value of a field of the open row.
     pub(crate) fn open_value(&self, name: NameId) -> Option<&[u8]> {
-        let field = self.open_row().iter().find(|f| f.name == name)?;
-        self.batch.bytes.get(field.start as usize..field.end as usize)
+        let field = self.open_row().iter().find(|f| f.name() == name)?;
+        self.batch.bytes.get(field.range())
     }
 
     /// Takes a field out of the open row; its bytes stay unused in the arena.
     pub(crate) fn remove_field(&mut self, name: NameId) -> bool {
         let start = self.open_start();
-        match self.open_row().iter().position(|f| f.name == name) {
+        match self.open_row().iter().position(|f| f.name() == name) {
             Some(i) => {
                 self.batch.fields.remove(start + i);
                 true
@@ -234,18 +276,86 @@ impl RowBatchBuilder {
     pub(crate) fn rename_field(&mut self, from: NameId, to: NameId) {
         let start = self.open_start();
         let fields = self.batch.fields.get_mut(start..).unwrap_or(&mut []);
-        if let Some(field) = fields.iter_mut().find(|f| f.name == from) {
-            field.name = to;
+        if let Some(field) = fields.iter_mut().find(|f| f.name() == from) {
+            field.tag = field.tag & PLAIN | to;
         }
+    }
+
+    /// Says that the open row is probably one of `stream`: its further fields are compared with
+    /// those of that stream's last row as they come.
+    pub(crate) fn guess_stream(&mut self, stream: u32) {
+        let row = self.last_rows.get(stream as usize).copied().flatten();
+        let whole = self.open_len() == 0;
+        let fields = row.map_or(0..0, |row| self.fields_of(row as usize));
+        self.guess = Guess { row, fields, whole };
     }
 
     /// Appends one field to the open row. `value` must not be empty, `name` not one of the
     /// row's stream labels and not given twice in a row.
     #[inline]
     pub(crate) fn push_field(&mut self, name: NameId, value: &[u8]) {
+        match self.guess(name) {
+            Some(same) if self.batch.bytes.get(same.range()) == Some(value) => {
+                self.batch.fields.push(same);
+            }
+            _ => self.push_new(name, value),
+        }
+    }
+
+    /// Appends a field whose value is the same as in the row that was guessed, if its text stands
+    /// at the start of `json` with a quote behind it; gives its length.
+    #[inline]
+    pub(crate) fn push_repeated(&mut self, name: NameId, json: &[u8]) -> Option<usize> {
+        let (next, same) = self.find_guess(name)?;
+        if same.tag & PLAIN == 0 {
+            // It may be the same when its escapes are decoded.
+            return None;
+        }
+        self.guess.fields.start = next;
+        let text = self.batch.bytes.get(same.range())?;
+        if !json.starts_with(text) || json.get(text.len()) != Some(&b'"') {
+            return None;
+        }
+        self.batch.fields.push(same);
+        Some(text.len())
+    }
+
+    /// As [`push_field`](RowBatchBuilder::push_field), for a value that stands within quotes in
+    /// JSON as it is, and was not found to be repeated.
+    #[inline]
+    pub(crate) fn push_plain(&mut self, name: NameId, value: &[u8]) {
+        self.push_new(name | PLAIN, value);
+    }
+
+    #[inline]
+    fn push_new(&mut self, tag: u32, value: &[u8]) {
         let start = offset(self.batch.bytes.len());
         self.batch.bytes.extend_from_slice(value);
-        self.batch.fields.push(FieldRef { name, start, end: offset(self.batch.bytes.len()) });
+        self.batch.fields.push(FieldRef { tag, start, end: offset(self.batch.bytes.len()) });
+    }
+
+    /// The field of that name in the row that was guessed, which is looked for once.
+    #[inline]
+    fn guess(&mut self, name: NameId) -> Option<FieldRef> {
+        let (next, found) = self.find_guess(name)?;
+        self.guess.fields.start = next;
+        Some(found)
+    }
+
+    /// That field, and where to look for the next one. Rows of a stream have mostly the same
+    /// fields in the same order.
+    #[inline]
+    fn find_guess(&self, name: NameId) -> Option<(usize, FieldRef)> {
+        let first = self.guess.fields.start;
+        let near = first..self.guess.fields.end.min(first + NEAR);
+        let near = self.batch.fields.get(near)?;
+        let at = near.iter().position(|f| f.name() == name)?;
+        Some((first + at + 1, *near.get(at)?))
+    }
+
+    fn fields_of(&self, row: usize) -> std::ops::Range<usize> {
+        let end = |row: usize| self.batch.rows.get(row).map_or(0, |r| r.fields_end as usize);
+        row.checked_sub(1).map_or(0, end)..end(row)
     }
 
     /// Number of fields and bytes of all rows so far, the open one included.
@@ -257,34 +367,36 @@ impl RowBatchBuilder {
     pub(crate) fn finish_row(&mut self, time: Timestamp, stream: u32) {
         if let Some(last) = self.last_rows.get_mut(stream as usize) {
             let row = u32::try_from(self.batch.rows.len()).ok();
-            if let Some(before) = std::mem::replace(last, row) {
+            let before = std::mem::replace(last, row);
+            let compared = self.guess.whole && self.guess.row == before;
+            if let Some(before) = before.filter(|_| !compared) {
                 self.share_values(before as usize);
             }
         }
         let fields_end = offset(self.batch.fields.len());
         self.batch.rows.push(Row { time, stream, fields_end });
+        self.open_bytes = self.batch.bytes.len();
+        self.guess = Guess::default();
     }
 
     /// Lets fields of the open row refer to equal values of row `before`, and closes the gaps.
     fn share_values(&mut self, before: usize) {
         let open = self.open_start();
-        let ends = |row: usize| self.batch.rows.get(row).map_or(0, |r| r.fields_end as usize);
-        let range = before.checked_sub(1).map_or(0, ends)..ends(before);
+        let range = self.fields_of(before);
         let (done, fields) = self.batch.fields.split_at_mut(open);
         let mut earlier = done.get(range).unwrap_or(&[]);
         let bytes = &mut self.batch.bytes;
-        let Some(mut end) = fields.first().map(|f| f.start as usize) else { return };
+        let mut end = self.open_bytes;
         for field in fields {
-            // Rows of a stream have mostly the same fields in the same order.
-            let found = earlier.iter().take(NEAR).position(|f| f.name == field.name);
-            let range = field.start as usize..field.end as usize;
+            let found = earlier.iter().take(NEAR).position(|f| f.name() == field.name());
+            let range = field.range();
             if let Some(at) = found
                 && let Some(same) = earlier.get(at)
                 && same.end - same.start == field.end - field.start
-                && bytes.get(same.start as usize..same.end as usize) == bytes.get(range.clone())
+                && bytes.get(same.range()) == bytes.get(range.clone())
             {
                 (field.start, field.end) = (same.start, same.end);
-            } else {
+            } else if range.start >= self.open_bytes {
                 let len = range.len();
                 if range.start != end {
                     bytes.copy_within(range, end);
@@ -299,13 +411,9 @@ impl RowBatchBuilder {
 
     /// Drops the fields of the open row.
     pub(crate) fn abandon_row(&mut self) {
-        let keep = self.open_start();
-        let bytes = match self.batch.fields.get(keep) {
-            Some(f) => f.start as usize,
-            None => self.batch.bytes.len(),
-        };
-        self.batch.fields.truncate(keep);
-        self.batch.bytes.truncate(bytes);
+        self.batch.fields.truncate(self.open_start());
+        self.batch.bytes.truncate(self.open_bytes);
+        self.guess = Guess::default();
     }
 
     /// The number of finished rows.
@@ -348,7 +456,17 @@ mod tests {
                     3 if row % 50 < 20 => continue,
                     n => format!("{}", row / (n * 3)),
                 };
-                b.push_field(*name, value.as_bytes());
+                // Guesses, right and wrong ones, at the start of a row and within it.
+                if (row + n) % 5 == 0 {
+                    b.guess_stream(if row % 4 == 0 { t } else { s });
+                }
+                let json = format!("{value}\",");
+                match n % 3 {
+                    0 => b.push_field(*name, value.as_bytes()),
+                    _ if b.push_repeated(*name, json.as_bytes()).is_some() => {}
+                    1 => b.push_plain(*name, value.as_bytes()),
+                    _ => b.push_field(*name, value.as_bytes()),
+                }
                 fields.push((*name, value.into_bytes()));
             }
             if row % 13 == 0 {
@@ -368,6 +486,43 @@ mod tests {
         assert_eq!(got, want);
         let all: usize = want.iter().flatten().map(|(_, v)| v.len()).sum();
         assert!(batch.value_bytes() * 3 < all, "{} of {all}", batch.value_bytes());
+    }
+
+    #[test]
+    fn only_whole_values_without_escapes_are_repeated() {
+        let mut b = RowBatchBuilder::new();
+        let s = b.add_stream(Arc::new(StreamKey::default()));
+        let (x, y) = (b.name_id("x"), b.name_id("y"));
+        b.push_plain(x, b"abc");
+        b.push_field(y, b"a\"");
+        b.finish_row(Timestamp::from_nanos(0), s);
+        for (name, json, want) in [
+            (x, &b"abc\","[..], Some(3)),
+            (x, b"abcd\",", None),
+            (x, b"abc", None),
+            (x, b"ab\",", None),
+            (y, b"a\"\"", None),
+        ] {
+            b.guess_stream(s);
+            assert_eq!(b.push_repeated(name, json), want, "{json:?}");
+            b.abandon_row();
+        }
+        // What had escapes is compared when they are decoded.
+        b.guess_stream(s);
+        assert_eq!((b.push_repeated(x, b"abc\""), b.push_repeated(y, b"a\\\"\"")), (Some(3), None));
+        b.push_field(y, b"a\"");
+        b.finish_row(Timestamp::from_nanos(0), s);
+        let batch = b.finish();
+        assert_eq!((batch.len(), batch.value_bytes()), (2, 5));
+        let mut b = RowBatchBuilder::reusing(batch);
+        let s = b.add_stream(Arc::new(StreamKey::default()));
+        let z = b.name_id("z");
+        b.guess_stream(s);
+        b.push_field(z, b"9");
+        b.finish_row(Timestamp::from_nanos(1), s);
+        let batch = b.finish();
+        assert_eq!(batch.names(), ["z"]);
+        assert_eq!(batch.row(0).unwrap().fields().collect::<Vec<_>>(), [(z, &b"9"[..])]);
     }
 
     #[test]

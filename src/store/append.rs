@@ -82,8 +82,12 @@ impl Core {
     }
 
     /// Writes a large cut straight into part files, without journal: its rows are acknowledged,
-    /// and seen by queries, when the call returns. `rows` are the batches in order.
-    pub(crate) fn append_bulk(&self, reserved: Bulk, batches: Vec<RowBatch>) -> Result<()> {
+    /// and seen by queries, when the call returns. The batches, in order, are given back.
+    pub(crate) fn append_bulk(
+        &self,
+        reserved: Bulk,
+        batches: Vec<RowBatch>,
+    ) -> Result<Vec<RowBatch>> {
         let mut at = reserved.lo;
         let mut cut = Cut { lo: reserved.lo, hi: reserved.hi, batches: Vec::new(), heap_bytes: 0 };
         for batch in batches {
@@ -102,7 +106,8 @@ impl Core {
         });
         drop(state);
         self.changed.notify_all();
-        result
+        let batches = cut.batches.into_iter();
+        result.map(|()| batches.filter_map(|(_, batch)| Arc::into_inner(batch)).collect())
     }
 
     /// Takes the sequences of a bulk cut of `rows` rows, behind everything appended so far.

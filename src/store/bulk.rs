@@ -18,19 +18,74 @@ pub(crate) const CHUNK_BYTES: usize = 16 << 20;
 pub(crate) struct Chunk {
     /// Its place among the chunks.
     pub(crate) index: u64,
-    /// Its bytes. A line over the limit is cut behind the limit, so that its parser rejects it.
-    pub(crate) bytes: Vec<u8>,
+    held: Held,
     spare: Spare,
+}
+
+/// A buffer, all of which was written before, and how much of it is in use.
+#[derive(Debug, Default)]
+struct Held {
+    buffer: Vec<u8>,
+    len: usize,
 }
 
 /// Buffers of chunks that are done: fresh memory costs a page fault for every 4 KiB.
 type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
 
+impl Chunk {
+    /// Its bytes. A line over the limit is cut behind the limit, so that its parser rejects it.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.held.bytes()
+    }
+}
+
 impl Drop for Chunk {
     fn drop(&mut self) {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        bytes.clear();
-        self.spare.lock().push(bytes);
+        self.spare.lock().push(std::mem::take(&mut self.held.buffer));
+    }
+}
+
+impl Held {
+    fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.len).unwrap_or(&[])
+    }
+
+    /// Appends up to `most` bytes of `input`; fewer only at its end.
+    fn read(&mut self, input: &mut impl Read, most: usize) -> std::io::Result<usize> {
+        let (from, end) = (self.len, self.len + most);
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        while self.len < end {
+            match input.read(self.buffer.get_mut(self.len..end).unwrap_or(&mut [])) {
+                Ok(0) => break,
+                Ok(read) => self.len += read,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(self.len - from)
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        if let Some(to) = self.buffer.get_mut(self.len..end) {
+            to.copy_from_slice(bytes);
+        }
+        self.len = end;
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Drops the first bytes.
+    fn skip(&mut self, count: usize) {
+        self.buffer.copy_within(count..self.len, 0);
+        self.len -= count;
     }
 }
 
@@ -103,8 +158,8 @@ pub(crate) fn run(
         let mut result = Ok(());
         for index in 0.. {
             match chunks.next() {
-                Ok(Some(bytes)) => {
-                    let chunk = Chunk { index, bytes, spare: Arc::clone(&spare) };
+                Ok(Some(held)) => {
+                    let chunk = Chunk { index, held, spare: Arc::clone(&spare) };
                     if sender.send(chunk).is_err() {
                         break;
                     }
@@ -150,41 +205,42 @@ struct Chunks<R> {
 }
 
 impl<R: Read> Chunks<R> {
-    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+    fn next(&mut self) -> Result<Option<Held>> {
         loop {
-            let mut bytes = self.spare.lock().pop().unwrap_or_default();
-            bytes.extend_from_slice(&self.carry);
+            let buffer = self.spare.lock().pop().unwrap_or_default();
+            let mut held = Held { buffer, len: 0 };
+            held.put(&self.carry);
             self.carry.clear();
-            bytes.reserve(CHUNK_BYTES);
-            let got = self
-                .input
-                .by_ref()
-                .take(CHUNK_BYTES as u64)
-                .read_to_end(&mut bytes)
+            let got = held
+                .read(&mut self.input, CHUNK_BYTES)
                 .map_err(|e| Error::io("read", std::path::Path::new("the input"), e))?;
             let ended = got < CHUNK_BYTES;
             if self.skipping {
-                let line_end = memchr(b'\n', &bytes).map_or(bytes.len(), |i| i + 1);
+                let bytes = held.bytes();
+                let line_end = memchr(b'\n', bytes).map_or(bytes.len(), |i| i + 1);
                 self.skipping = line_end == bytes.len() && !bytes.ends_with(b"\n");
-                bytes.drain(..line_end);
+                held.skip(line_end);
             }
             if ended {
-                return Ok((!bytes.is_empty()).then_some(bytes));
+                return Ok((held.len > 0).then_some(held));
             }
-            match memrchr(b'\n', &bytes) {
+            match memrchr(b'\n', held.bytes()) {
                 Some(i) => {
                     let end = i + 1;
-                    self.carry.extend_from_slice(bytes.get(end..).unwrap_or(&[]));
-                    bytes.truncate(end);
-                    return Ok(Some(bytes));
+                    self.carry.extend_from_slice(held.bytes().get(end..).unwrap_or(&[]));
+                    held.truncate(end);
+                    return Ok(Some(held));
                 }
-                None if bytes.len() > self.longest => {
-                    bytes.truncate(self.longest + 1);
-                    bytes.push(b'\n');
+                None if held.len > self.longest => {
+                    held.truncate(self.longest + 1);
+                    held.put(b"\n");
                     self.skipping = true;
-                    return Ok(Some(bytes));
+                    return Ok(Some(held));
                 }
-                None => self.carry = bytes,
+                None => {
+                    held.buffer.truncate(held.len);
+                    self.carry = held.buffer;
+                }
             }
         }
     }
@@ -203,9 +259,9 @@ mod tests {
         let turns = Turns::default();
         let seen = Mutex::new(Vec::new());
         run(input.as_slice(), 3, LONGEST, b"first\n".to_vec(), |chunk| {
-            assert!(chunk.bytes.ends_with(b"\n"));
+            assert!(chunk.bytes().ends_with(b"\n"));
             let ticket = turns.ticket(chunk.index);
-            ticket.pass(|| seen.lock().push((chunk.index, chunk.bytes.len())));
+            ticket.pass(|| seen.lock().push((chunk.index, chunk.bytes().len())));
             Ok(())
         })
         .unwrap();
@@ -238,7 +294,7 @@ mod tests {
     fn line_lengths(input: &[u8], head: Vec<u8>) -> Vec<usize> {
         let lines = Mutex::new(Vec::new());
         run(input, 1, LONGEST, head, |chunk| {
-            let split = chunk.bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty());
+            let split = chunk.bytes().split(|b| *b == b'\n').filter(|l| !l.is_empty());
             lines.lock().extend(split.map(<[u8]>::len));
             Ok(())
         })

@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::ingest::{
-    DayGate, IngestOptions, IngestReport, JsonLines, RowWriter, append_batch, read_json_lines,
+    DayGate, IngestOptions, IngestReport, JsonLines, RowWriter, TARGET_BATCH_BYTES, append_batch,
+    read_json_lines,
 };
 use crate::record::{Batch, Entry, RowBatch};
 
@@ -67,7 +68,7 @@ impl Ingest {
     /// Those of the journal.
     pub fn append_batch(&self, batch: Batch) -> Result<IngestReport> {
         let mut report = IngestReport::default();
-        let mut writer = self.writer().with_target_bytes(usize::MAX);
+        let mut writer = self.writer(usize::MAX);
         let core = self.store.core();
         let mut last_sequence = 0;
         let sink = |rows: RowBatch| {
@@ -138,7 +139,7 @@ impl Ingest {
 
     fn append_waiting(&self, entry: &Entry, wait: Wait) -> Result<u64> {
         let mut report = IngestReport::default();
-        let mut writer = self.writer();
+        let mut writer = self.writer(TARGET_BATCH_BYTES);
         let mut rows = entry.as_batch().entries();
         let row = rows.try_for_each(|row| writer.append(row, &mut report));
         let result = match row {
@@ -152,7 +153,7 @@ impl Ingest {
     fn small(&self, input: &[u8], acks: &Acks<'_>) -> Result<IngestReport> {
         let mut report = IngestReport::default();
         let core = self.store.core();
-        let mut lines = JsonLines::new(self.writer());
+        let mut lines = JsonLines::new(self.writer(TARGET_BATCH_BYTES));
         let mut last_sequence = 0;
         let mut sink = |rows: RowBatch| {
             let count = rows.len() as u64;
@@ -162,6 +163,7 @@ impl Ingest {
         };
         read_json_lines(input, Path::new("the input"), &mut lines, &mut report, &mut sink)?;
         report.last_sequence = last_sequence;
+        self.writers.lock().push(lines.into_writer());
         Ok(report)
     }
 
@@ -179,6 +181,7 @@ impl Ingest {
         bulk::run(input, workers, longest, head, |chunk| {
             self.bulk_chunk(chunk, &turns, &total, acks)
         })?;
+        self.writers.lock().iter_mut().for_each(RowWriter::forget_spare);
         Ok(total.into_inner())
     }
 
@@ -196,13 +199,14 @@ impl Ingest {
         let core = self.store.core();
         let mut report = IngestReport::default();
         let mut batches: Vec<RowBatch> = Vec::new();
-        let mut lines = JsonLines::new(self.writer().with_target_bytes(CHUNK_BYTES));
+        let mut lines = JsonLines::new(self.writer(CHUNK_BYTES));
         let mut sink = |rows: RowBatch| {
             batches.push(rows);
             Ok(())
         };
-        lines.parse_chunk(&chunk.bytes, &mut report, &mut sink)?;
+        lines.parse_chunk(chunk.bytes(), &mut report, &mut sink)?;
         lines.flush(&mut sink)?;
+        let mut writer = lines.into_writer();
         drop(chunk);
         let rows: u64 = batches.iter().map(|b| b.len() as u64).sum();
         let reserved = ticket.pass(|| {
@@ -211,22 +215,25 @@ impl Ingest {
         })?;
         let last_sequence = reserved.map_or(0, |reserved| reserved.hi);
         if let Some(reserved) = reserved {
-            core.append_bulk(reserved, batches)?;
+            let batches = core.append_bulk(reserved, batches)?;
+            batches.into_iter().for_each(|batch| writer.recycle(batch));
             let mut total = total.lock();
             total.last_sequence = total.last_sequence.max(last_sequence);
         }
+        self.writers.lock().push(writer);
         acks.chunk(index, rows, last_sequence);
         Ok(())
     }
 
-    fn writer(&self) -> RowWriter {
+    /// A writer that hands batches on at about so many bytes.
+    fn writer(&self, target_bytes: usize) -> RowWriter {
         let now = self.store.core().clock.now();
         let resting = self.writers.lock().pop();
         let mut writer = resting.unwrap_or_else(|| {
             RowWriter::new(Arc::clone(&self.options), now).with_gate(Arc::clone(&self.gate))
         });
         writer.set_now(now);
-        writer
+        writer.with_target_bytes(target_bytes)
     }
 }
 

@@ -34,6 +34,11 @@ impl JsonLines {
         JsonLines { writer, reader: ObjectReader::default() }
     }
 
+    /// The writer.
+    pub(crate) fn into_writer(self) -> RowWriter {
+        self.writer
+    }
+
     /// The writer, to set the current time.
     #[cfg(test)]
     pub(crate) fn writer(&mut self) -> &mut RowWriter {

@@ -149,14 +149,18 @@ impl ObjectReader {
     ) -> Result<usize, ObjectError> {
         let end = match line.get(at) {
             Some(b'"') => {
+                let text = line.get(at + 1..).unwrap_or(&[]);
+                if let Some(len) = writer.assign_repeated(slot, text) {
+                    return Ok(at + 1 + len + 1);
+                }
                 let (end, escaped) = string_end(line, at + 1)?;
                 let raw = line.get(at + 1..end).unwrap_or(&[]);
                 if escaped {
                     self.scratch.clear();
                     self.repaired |= unescape(raw, &mut self.scratch);
-                    writer.assign(slot, &self.scratch);
+                    writer.assign_string(slot, &self.scratch, false);
                 } else {
-                    writer.assign(slot, raw);
+                    writer.assign_string(slot, raw, true);
                 }
                 return Ok(end + 1);
             }
