@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::stream_rows::StreamRows;
 use crate::Result;
 use crate::part::{
-    BlockCopy, ByteSink, ConstantFinder, CopyFilters, Names, PartBuilder, PartReader, PartSummary,
-    ReadContext, ReadStats, RowCursor, SkippedRows, StreamSize, WriterOptions,
+    BlockCopy, ByteSink, CopyFilters, Names, PartBuilder, PartReader, PartSummary, ReadContext,
+    ReadStats, RowCursor, SkippedRows, StreamColumns, StreamSize, WriterOptions,
 };
 use crate::record::StreamKey;
 
@@ -20,7 +19,7 @@ pub(crate) struct Hooks<'a> {
 }
 
 /// A merge asks whether it may go on once in so many rows.
-const CHECK_ROWS: u64 = 1_024;
+const CHECK_ROWS: usize = 1_024;
 
 /// What a merge did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +68,11 @@ pub(crate) fn merge_parts(
     let open = open_inputs(cursors.zip(maps))?;
     let mut merge = Merge {
         inputs: open,
-        builder: PartBuilder::new(options, names.clone(), sink)?,
-        names,
+        held: StreamColumns::new(names.len()),
+        builder: PartBuilder::new(options, names, sink)?,
         hooks,
         work: MergeWork::default(),
-        held: StreamRows::default(),
+        unchecked: 0,
     };
     while merge.stream()? {}
     Ok(MergeResult {
@@ -102,11 +101,11 @@ pub(crate) fn salvage_part(
     let open = open_inputs(cursors.zip(maps))?;
     let mut merge = Merge {
         inputs: open,
-        builder: PartBuilder::new(options, names.clone(), sink)?,
-        names,
+        held: StreamColumns::new(names.len()),
+        builder: PartBuilder::new(options, names, sink)?,
         hooks: Hooks { encode_all: true, ..Hooks::default() },
         work: MergeWork::default(),
-        held: StreamRows::default(),
+        unchecked: 0,
     };
     while merge.stream()? {}
     merge.builder.finish()
@@ -176,14 +175,6 @@ impl Input<'_> {
         Ok(true)
     }
 
-    /// The fields of the current row, constants included, by the output's numbers.
-    fn fields<'v>(&'v self, out: &mut Vec<(u32, &'v [u8])>) {
-        out.clear();
-        self.cursor.fields(out);
-        out.extend(self.cursor.constants().iter().map(|(name, value)| (*name, value.as_slice())));
-        out.iter_mut().for_each(|field| field.0 = self.number(field.0));
-    }
-
     /// The constants of the current row's stream by the output's numbers, ascending.
     fn constants(&self) -> Vec<(u32, &[u8])> {
         let constants = self.cursor.constants().iter();
@@ -229,10 +220,11 @@ struct Merge<'a, 'h, 'o> {
     /// Inputs that still have rows, in the order of their cuts.
     inputs: Vec<Input<'a>>,
     builder: PartBuilder<'o>,
-    names: Names,
     hooks: Hooks<'h>,
     work: MergeWork,
-    held: StreamRows,
+    held: StreamColumns,
+    /// Rows encoded since the merge asked whether it may go on.
+    unchecked: usize,
 }
 
 impl Merge<'_, '_, '_> {
@@ -265,16 +257,17 @@ impl Merge<'_, '_, '_> {
         let (constants, size) = self.constants(total);
         let given = constants.iter().map(|(name, value)| (*name, value.as_slice()));
         self.builder.begin_stream(key, given, size)?;
-        let mut fields = Vec::new();
-        for i in 0..self.held.len() {
-            let time = self.held.get(i, &mut fields);
-            fields.retain(|(name, _)| !has(&constants, *name));
-            self.builder.row(time, &fields)?;
+        while !self.held.is_empty() {
+            self.write_held(&constants)?;
+            self.hold()?;
         }
-        drop(fields);
-        while let Some(i) = next(&self.inputs) {
-            self.row(i, &constants)?;
-        }
+        Ok(())
+    }
+
+    /// Writes the rows that are held.
+    fn write_held(&mut self, constants: &[(u32, Vec<u8>)]) -> Result<()> {
+        self.builder.columns(&self.held, &|name| has(constants, name))?;
+        self.held.clear();
         Ok(())
     }
 
@@ -291,96 +284,93 @@ impl Merge<'_, '_, '_> {
         let given = constants.iter().map(|(name, value)| (*name, value.as_slice()));
         self.builder.begin_stream(key, given, StreamSize::default())?;
         while let Some(i) = next(&self.inputs) {
-            if !self.block(i)? {
-                self.row(i, &constants)?;
+            if let Some(copy) = self.block(i)? {
+                self.write_held(&constants)?;
+                self.copy(i, copy)?;
+                continue;
+            }
+            self.piece(i)?;
+            if self.held.is_full() {
+                self.write_held(&constants)?;
             }
         }
-        Ok(())
+        self.write_held(&constants)
     }
 
-    /// Copies the block that begins with the current row of input `i`, if it is full and comes
-    /// before all rows of the other inputs.
-    fn block(&mut self, i: usize) -> Result<bool> {
-        let Some(input) = self.inputs.get(i) else { return Ok(false) };
+    /// The block that begins with the current row of input `i`, to be copied, if it is full and
+    /// comes before all rows of the other inputs.
+    fn block(&mut self, i: usize) -> Result<Option<BlockCopy>> {
+        let Some(input) = self.inputs.get(i) else { return Ok(None) };
         let Some(last) = input.cursor.whole_block().map(|b| b.head_of_block().max_time) else {
-            return Ok(false);
+            return Ok(None);
         };
         let others = self.inputs.iter().enumerate().filter(|(j, other)| *j != i && other.here);
         let alone = others.into_iter().all(|(j, other)| (other.cursor.time(), j) > (last, i));
         if !alone || !input.is_full(&self.builder) {
-            return Ok(false);
+            return Ok(None);
         }
         self.hooks.check.map_or(Ok(()), |check| check())?;
-        let Some(input) = self.inputs.get_mut(i) else { return Ok(false) };
-        let Some(copy) = input.copy()? else { return Ok(false) };
+        self.inputs.get_mut(i).map_or(Ok(None), Input::copy)
+    }
+
+    /// Writes a block of input `i` as it is.
+    fn copy(&mut self, i: usize, copy: BlockCopy) -> Result<()> {
+        let Some(input) = self.inputs.get_mut(i) else { return Ok(()) };
         self.work.blocks_copied += 1;
         self.work.rows_copied += u64::from(copy.rows());
         self.work.bytes_copied += copy.len() as u64;
         self.builder.copy_block(copy, &input.constants())?;
         input.cursor.skip();
-        self.step(i)?;
-        Ok(true)
-    }
-
-    /// Writes the current row of input `i` and steps to the next.
-    fn row(&mut self, i: usize, constants: &[(u32, Vec<u8>)]) -> Result<()> {
-        self.check_rows()?;
-        let Some(input) = self.inputs.get_mut(i) else { return Ok(()) };
-        input.cursor.open()?;
-        let mut fields = Vec::new();
-        input.fields(&mut fields);
-        let time = input.cursor.time();
-        fields.retain(|(name, _)| !has(constants, *name));
-        self.builder.row(time, &fields)?;
-        self.work.rows_encoded += 1;
         self.step(i)
     }
 
-    /// Asks whether the merge may go on, once in [`CHECK_ROWS`] rows that are encoded.
-    fn check_rows(&self) -> Result<()> {
-        match self.hooks.check.filter(|_| self.work.rows_encoded.is_multiple_of(CHECK_ROWS)) {
-            Some(check) => check(),
-            None => Ok(()),
-        }
-    }
-
-    /// Holds the first rows of the stream.
+    /// Holds the next rows of the stream, as many as there is room for.
     fn hold(&mut self) -> Result<()> {
         self.held.clear();
         while !self.held.is_full() {
             let Some(i) = next(&self.inputs) else { break };
-            self.check_rows()?;
-            let Some(input) = self.inputs.get_mut(i) else { break };
-            input.cursor.open()?;
-            let mut fields = Vec::new();
-            input.fields(&mut fields);
-            let time = input.cursor.time();
-            self.held.push(time, &fields);
-            self.work.rows_encoded += 1;
-            self.step(i)?;
+            self.piece(i)?;
         }
         Ok(())
+    }
+
+    /// Holds the current row of input `i` and those behind it that are read together with it and
+    /// come before all rows of the other inputs.
+    fn piece(&mut self, i: usize) -> Result<()> {
+        self.check_rows()?;
+        let others = self.inputs.iter().enumerate().filter(|(j, other)| *j != i && other.here);
+        let bound = others.map(|(j, other)| (other.cursor.time(), j)).min();
+        let Some(input) = self.inputs.get_mut(i) else { return Ok(()) };
+        input.cursor.open()?;
+        let before = |time: &i64| bound.is_none_or(|bound| (*time, i) < bound);
+        let rows = input.cursor.times().partition_point(before).max(1);
+        input.cursor.take(rows, &input.map, &mut self.held);
+        self.work.rows_encoded += rows as u64;
+        self.unchecked += rows;
+        self.step(i)
+    }
+
+    /// Asks whether the merge may go on, once in [`CHECK_ROWS`] rows that are encoded.
+    fn check_rows(&mut self) -> Result<()> {
+        if self.work.rows_encoded > 0 && self.unchecked < CHECK_ROWS {
+            return Ok(());
+        }
+        self.unchecked = 0;
+        self.hooks.check.map_or(Ok(()), |check| check())
     }
 
     /// The constants of the stream and how large the rest will be. Exact if all its rows are
     /// held; else what is constant in the held rows and in every input that has more of them.
     fn constants(&self, total: u64) -> (Vec<(u32, Vec<u8>)>, StreamSize) {
-        let mut finder = ConstantFinder::new(self.names.len());
-        finder.begin();
-        let mut fields = Vec::new();
-        for i in 0..self.held.len() {
-            self.held.get(i, &mut fields);
-            finder.row(fields.iter().copied());
-        }
-        let (found, size) = finder.end();
         let rest: Vec<&Input<'_>> = self.inputs.iter().filter(|input| input.here).collect();
         let holds =
             |name: u32, value: &[u8]| rest.iter().all(|input| input.constant(name) == Some(value));
-        let constants = found.iter().filter(|(name, value)| holds(*name, value));
-        let constants = constants.map(|(name, value)| (*name, value.to_vec())).collect();
-        let rows = if rest.is_empty() { size.rows } else { total.max(size.rows) };
-        let largest = size.largest.saturating_mul(rows) / size.rows.max(1);
-        (constants, StreamSize { rows, largest })
+        let found = self.held.constants().into_iter();
+        let constants = found.filter(|(name, value)| holds(*name, value));
+        let constants = constants.map(|(name, value)| (name, value.to_vec())).collect();
+        let held = (self.held.len() as u64).max(1);
+        let rows = if rest.is_empty() { held } else { total.max(held) };
+        (constants, StreamSize { rows, largest: self.held.largest().saturating_mul(rows) / held })
     }
 
     /// Steps input `i` to its next row and forgets it behind the last.

@@ -12,7 +12,6 @@
 
 mod kway;
 mod policy;
-mod stream_rows;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 mod tests;

@@ -9,6 +9,7 @@ use super::names::Names;
 use super::runs::RunsBuilder;
 use super::sink::Out;
 use super::sparse::put_piece;
+use super::stream_columns::StreamColumns;
 use super::writer::Profile;
 use crate::codec::compress::Compressor;
 use crate::codec::{
@@ -174,6 +175,47 @@ impl BlockBuilder {
                 self.active.push(name);
             }
             self.largest = self.largest.max(column.push(row, value));
+        }
+    }
+
+    /// How many rows from `first` on fit in the block without making it larger than `limits`; an
+    /// empty block holds at least one. The columns that `skip` names are not for it.
+    pub(super) fn fitting(
+        &self,
+        held: &StreamColumns,
+        first: u32,
+        skip: &dyn Fn(u32) -> bool,
+        limits: Limits,
+    ) -> u32 {
+        let rest = count32(held.len()).saturating_sub(first);
+        let mut fitting = rest.min(limits.rows.saturating_sub(self.rows()));
+        for (name, column) in held.active().filter(|(name, _)| !skip(*name)) {
+            let bytes = self.columns.get(name as usize).map_or(0, ColumnBuffer::bytes);
+            let fit = column.fitting(first, limits.bytes.saturating_sub(bytes));
+            fitting = fitting.min(fit.unwrap_or(rest));
+        }
+        if self.times.is_empty() { fitting.max(1).min(rest) } else { fitting }
+    }
+
+    /// Adds rows of the run begun last, but for the columns that `skip` names.
+    pub(super) fn columns(
+        &mut self,
+        held: &StreamColumns,
+        rows: std::ops::Range<u32>,
+        skip: &dyn Fn(u32) -> bool,
+    ) {
+        let base = self.rows();
+        let times = held.times().get(rows.start as usize..rows.end as usize).unwrap_or(&[]);
+        self.times.extend_from_slice(times);
+        times.iter().for_each(|time| self.runs.row(*time));
+        for (name, from) in held.active().filter(|(name, _)| !skip(*name)) {
+            let Some(column) = self.columns.get_mut(name as usize) else { continue };
+            let untouched = column.is_untouched();
+            from.append_to(rows.clone(), base, column);
+            if untouched && !column.is_untouched() {
+                self.active.push(name);
+            }
+            self.largest = self.largest.max(column.bytes());
         }
     }
 

@@ -8,6 +8,7 @@ use super::index_block::{ColumnDraft, IndexBuilder, MetaEntry};
 use super::layout::{Extent, count32, section};
 use super::names::Names;
 use super::sink::{ByteSink, Out};
+use super::stream_columns::StreamColumns;
 use super::writer::{PartSummary, WriterOptions};
 use crate::Result;
 use crate::codec::varint::put_varint;
@@ -122,21 +123,57 @@ impl<'a> PartBuilder<'a> {
     /// no empty values, in any order.
     #[inline]
     pub(crate) fn row(&mut self, time: i64, fields: &[(u32, &[u8])]) -> Result<()> {
-        let limits = self.stream.limits.unwrap_or(self.options.limits());
+        let limits = self.limits();
         if self.block.is_full(fields, limits) {
-            if self.stream.rows > 0 && self.block.largest() >= limits.bytes / 2 {
-                // A stream that overflows a block is not joined by smaller ones.
-                self.stream.alone = true;
-            }
-            self.close_block()?;
+            self.close_full(limits)?;
         }
+        self.open_run();
+        self.stream.rows += 1;
+        self.block.row(time, fields);
+        Ok(())
+    }
+
+    /// Adds the next rows of the stream, but for the columns that `skip` names: its constants.
+    pub(crate) fn columns(
+        &mut self,
+        held: &StreamColumns,
+        skip: &dyn Fn(u32) -> bool,
+    ) -> Result<()> {
+        let mut from = 0;
+        let all = count32(held.len());
+        while from < all {
+            let limits = self.limits();
+            let fitting = self.block.fitting(held, from, skip, limits);
+            if fitting == 0 {
+                self.close_full(limits)?;
+                continue;
+            }
+            self.open_run();
+            self.stream.rows += u64::from(fitting);
+            self.block.columns(held, from..from + fitting, skip);
+            from += fitting;
+        }
+        Ok(())
+    }
+
+    fn limits(&self) -> Limits {
+        self.stream.limits.unwrap_or(self.options.limits())
+    }
+
+    /// Closes a block that the next row does not fit in.
+    fn close_full(&mut self, limits: Limits) -> Result<()> {
+        if self.stream.rows > 0 && self.block.largest() >= limits.bytes / 2 {
+            // A stream that overflows a block is not joined by smaller ones.
+            self.stream.alone = true;
+        }
+        self.close_block()
+    }
+
+    fn open_run(&mut self) {
         if !self.stream.has_run {
             self.block.begin_run(self.streams - 1, &self.stream.names);
             self.stream.has_run = true;
         }
-        self.stream.rows += 1;
-        self.block.row(time, fields);
-        Ok(())
     }
 
     /// Whether a block with these counts is so full that it is worth copying.

@@ -1,5 +1,7 @@
 //! One column of the block that is being built.
 
+use std::ops::Range;
+
 use super::layout::count32;
 use crate::record::TextVec;
 
@@ -21,6 +23,33 @@ impl ColumnBuffer {
         self.rows.push(row);
         self.values.push(value);
         self.values.bytes().len()
+    }
+
+    /// Appends the values of some rows of another column; the first of these rows has the number
+    /// `base` here.
+    pub(super) fn extend(&mut self, other: &ColumnBuffer, rows: Range<u32>, base: u32) {
+        let from = other.rows.partition_point(|row| *row < rows.start);
+        let to = other.rows.partition_point(|row| *row < rows.end);
+        let taken = other.rows.get(from..to).unwrap_or(&[]);
+        self.rows.extend(taken.iter().map(|row| row - rows.start + base));
+        self.values.extend_range(&other.values, from..to);
+    }
+
+    /// Appends some texts, none of them empty, for the rows from `first` on.
+    pub(super) fn extend_texts(&mut self, first: u32, texts: &TextVec, range: Range<usize>) {
+        self.rows.extend((first..).take(range.len()));
+        self.values.extend_range(texts, range);
+    }
+
+    /// The first row whose value, together with those from row `first` on, has more than `room`
+    /// bytes; `None` if there is none.
+    pub(super) fn fitting(&self, first: u32, room: usize) -> Option<u32> {
+        let from = self.rows.partition_point(|row| *row < first);
+        let ends = self.values.ends();
+        let start = from.checked_sub(1).and_then(|i| ends.get(i)).copied().unwrap_or(0);
+        let rest = ends.get(from..).unwrap_or(&[]);
+        let fit = rest.partition_point(|end| (*end - start) as usize <= room);
+        self.rows.get(from + fit).copied()
     }
 
     /// Counts rows whose stream has a constant for this column.

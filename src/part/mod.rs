@@ -37,6 +37,7 @@ mod runs;
 mod sink;
 mod source;
 mod sparse;
+mod stream_columns;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 pub(crate) mod tests;
@@ -46,7 +47,6 @@ mod writer;
 pub(crate) use block_reader::{BlockColumn, BlockReader, ColumnPage, RunConstants};
 pub(crate) use builder::{PartBuilder, StreamSize};
 pub(crate) use cache::UnitCache;
-pub(crate) use constants::ConstantFinder;
 pub(crate) use copy::{BlockCopy, CopyFilters};
 #[cfg(feature = "fuzzing")]
 pub(crate) use footer::Footer;
@@ -65,5 +65,6 @@ pub(crate) use runs::Runs;
 pub(crate) use sink::{ByteSink, FileSink};
 pub(crate) use source::{PartCache, PartSource, ReadContext, ReadStats};
 pub(crate) use sparse::SparseColumn;
+pub(crate) use stream_columns::StreamColumns;
 pub(crate) use verify::{Finding, verify_part};
 pub(crate) use writer::{PartSummary, Profile, WriterOptions, write_part};

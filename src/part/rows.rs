@@ -1,6 +1,6 @@
 //! All rows of a part, one after the other, a strip of each column in memory at a time.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::block_reader::{BlockReader, ColumnPage, page_of};
@@ -11,6 +11,7 @@ use super::reader::PartReader;
 use super::runs::Runs;
 use super::source::ReadContext;
 use super::sparse::SparseColumn;
+use super::stream_columns::StreamColumns;
 use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Malformed;
 use crate::index::StreamChunk;
@@ -99,11 +100,7 @@ enum Values {
         /// The current strip; numbers printed.
         strip: Arc<Strip>,
     },
-    Sparse {
-        column: SparseColumn,
-        /// The first entry that is not before the current row.
-        next: Cell<usize>,
-    },
+    Sparse(SparseColumn),
 }
 
 impl PartReader {
@@ -239,6 +236,55 @@ impl<'a> RowCursor<'a> {
         Ok(())
     }
 
+    /// The times of the current row and of those behind it that are read together with it: rows
+    /// of its stream and strip. None before its pages are read.
+    pub(crate) fn times(&self) -> &[i64] {
+        let Some(block) = &self.block else { return &[] };
+        let Strip::Times(times) = block.times.as_ref() else { return &[] };
+        let at = self.row % STRIP_ROWS;
+        let left = (block.runs.rows(block.run).end as usize).saturating_sub(self.row);
+        times.get(at..times.len().min(at + left)).unwrap_or(&[])
+    }
+
+    /// Adds the current row and those behind it, `rows` of those that [`times`](RowCursor::times)
+    /// speaks of, constants included, to `out`, which numbers the names by `numbers`. The next
+    /// step is to the row behind them.
+    pub(crate) fn take(&mut self, rows: usize, numbers: &[u32], out: &mut StreamColumns) {
+        let first = out.add_rows(self.times().get(..rows).unwrap_or(&[]));
+        let Some(block) = &self.block else { return };
+        let number = |name: u32| numbers.get(name as usize).copied().unwrap_or(u32::MAX);
+        let constants = &self.stream.constants;
+        for (name, value) in constants {
+            out.repeat(number(*name), first, count32(rows), value);
+        }
+        let at = self.row % STRIP_ROWS;
+        for column in &block.columns {
+            let name = number(column.name);
+            match &column.values {
+                Values::Const(value) => {
+                    if constants.binary_search_by_key(&column.name, |c| c.0).is_err() {
+                        out.repeat(name, first, count32(rows), value);
+                    }
+                }
+                Values::Page { strip, .. } => match strip.as_ref() {
+                    Strip::Text(texts) => out.texts(name, first, texts, at..at + rows),
+                    Strip::Codes { codes, dictionary } => {
+                        let codes = codes.get(at..at + rows).unwrap_or(&[]);
+                        let values = codes.iter().map(|code| dictionary.get(*code as usize));
+                        out.values(name, (first..).zip(values));
+                    }
+                    Strip::Ints { .. } | Strip::Times(_) | Strip::Templates(_) => {}
+                },
+                Values::Sparse(column) => {
+                    let here = column.between(self.row, self.row + rows);
+                    let shift = |row: u32| row - count32(self.row) + first;
+                    out.values(name, here.map(|(row, value)| (shift(row), value)));
+                }
+            }
+        }
+        self.row += rows.saturating_sub(1);
+    }
+
     /// The time of the current row.
     pub(crate) fn time(&self) -> i64 {
         if let Some(whole) = &self.whole {
@@ -271,6 +317,7 @@ impl<'a> RowCursor<'a> {
     }
 
     /// Appends the other fields of the current row, by part numbers of their names, ascending.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn fields<'v>(&'v self, out: &mut Vec<(u32, &'v [u8])>) {
         let Some(block) = &self.block else { return };
         let constants = &self.stream.constants;
@@ -281,7 +328,9 @@ impl<'a> RowCursor<'a> {
                     if covered { &[] } else { value.as_slice() }
                 }
                 Values::Page { strip, .. } => text(strip, self.row % STRIP_ROWS),
-                Values::Sparse { column, next } => sparse(column, next, self.row),
+                Values::Sparse(column) => {
+                    column.between(self.row, self.row + 1).next().map_or(&[][..], |(_, v)| v)
+                }
             };
             if !value.is_empty() {
                 out.push((column.name, value));
@@ -358,9 +407,7 @@ impl<'a> OpenBlock<'a> {
             let values = match page_of(&header) {
                 ColumnPage::Absent => continue,
                 ColumnPage::Const(value) => Values::Const(value),
-                ColumnPage::Sparse(at) => {
-                    Values::Sparse { column: reader.sparse(&at)?, next: Cell::new(0) }
-                }
+                ColumnPage::Sparse(at) => Values::Sparse(reader.sparse(&at)?),
                 ColumnPage::Page(page) => {
                     let head = reader.head(&page)?;
                     match head.dictionary().filter(|_| page.encoding == Encoding::Const) {
@@ -399,6 +446,7 @@ impl<'a> OpenBlock<'a> {
 }
 
 /// A value of a strip that is held as text.
+#[cfg(any(test, feature = "fuzzing"))]
 fn text(strip: &Strip, row: usize) -> &[u8] {
     match strip {
         Strip::Text(text) => text.get(row),
@@ -406,17 +454,5 @@ fn text(strip: &Strip, row: usize) -> &[u8] {
             codes.get(row).map_or(&[], |code| dictionary.get(*code as usize))
         }
         Strip::Ints { .. } | Strip::Times(_) | Strip::Templates(_) => &[],
-    }
-}
-
-fn sparse<'v>(column: &'v SparseColumn, next: &Cell<usize>, row: usize) -> &'v [u8] {
-    let mut i = next.get();
-    while column.rows.get(i).is_some_and(|r| (*r as usize) < row) {
-        i += 1;
-    }
-    next.set(i);
-    match column.rows.get(i) {
-        Some(r) if *r as usize == row => column.values.get(i),
-        _ => &[],
     }
 }

@@ -27,6 +27,14 @@ pub(crate) struct SparseColumn {
 }
 
 impl SparseColumn {
+    /// The rows from `from` on, before `to`, with their values.
+    pub(super) fn between(&self, from: usize, to: usize) -> impl Iterator<Item = (u32, &[u8])> {
+        let first = self.rows.partition_point(|row| (*row as usize) < from);
+        let rows = self.rows.iter().copied().enumerate().skip(first);
+        let here = rows.take_while(move |(_, row)| (*row as usize) < to);
+        here.map(|(i, row)| (row, self.values.get(i)))
+    }
+
     /// Reads the piece of a column with `present` values in a block of `rows` rows.
     pub(crate) fn parse(bytes: &[u8], rows: u32, present: u32) -> Result<SparseColumn, Malformed> {
         let mut r = Reader::new(bytes);

@@ -76,6 +76,31 @@ impl TextVec {
         }
     }
 
+    /// Bytes of some strings together.
+    pub(crate) fn length_of(&self, range: std::ops::Range<usize>) -> u32 {
+        let end = range.end.checked_sub(1).map_or(0, |last| self.end_of(last));
+        end.saturating_sub(range.start.checked_sub(1).map_or(0, |last| self.end_of(last)))
+    }
+
+    /// Where string `i` ends; that of the last one past the end.
+    fn end_of(&self, i: usize) -> u32 {
+        self.ends.get(i).or(self.ends.last()).copied().unwrap_or(0)
+    }
+
+    /// Appends some strings of `other`.
+    pub(crate) fn extend_range(&mut self, other: &TextVec, range: std::ops::Range<usize>) {
+        let start = range.start.checked_sub(1).map_or(0, |last| other.end_of(last));
+        let ends = other.ends.get(range).unwrap_or(&[]);
+        let end = ends.last().copied().unwrap_or(start);
+        let base = self.bytes.len();
+        let Some(bytes) = other.bytes.get(start as usize..end as usize) else { return };
+        if u32::try_from(base + bytes.len()).is_ok() {
+            let base = u32::try_from(base).unwrap_or(0);
+            self.bytes.extend_from_slice(bytes);
+            self.ends.extend(ends.iter().map(|end| end - start + base));
+        }
+    }
+
     /// The number of strings.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
@@ -164,6 +189,13 @@ mod tests {
             (&b"a"[..], &b""[..], &b"ddd"[..], &b""[..])
         );
         assert_eq!(v.get(usize::MAX), b"");
+        let mut w = TextVec::new();
+        w.push(b"x");
+        w.extend_range(&v, 1..3);
+        assert_eq!([v.length_of(1..3), v.length_of(0..4), v.length_of(2..2)], [2, 6, 0]);
+        w.extend_range(&v, 4..4);
+        w.extend_range(&v, 0..1);
+        assert_eq!(w.iter().collect::<Vec<_>>(), [&b"x"[..], b"", b"bc", b"a"]);
     }
 
     #[test]
