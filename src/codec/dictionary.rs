@@ -79,6 +79,17 @@ impl DictColumn {
         Some(DictColumn { codes, dictionary })
     }
 
+    /// Whether there are so many distinct values that a dictionary probably does not pay.
+    pub(super) fn has_many(&self) -> bool {
+        self.dictionary.len() * 4 > self.codes.len()
+    }
+
+    /// A page of many values seldom takes fewer bytes: sorted, front-coded and compressed, texts
+    /// take an eighth.
+    pub(super) fn least(&self) -> usize {
+        self.dictionary.bytes().len() / 8 + self.codes.len() / 2
+    }
+
     /// Puts the dictionary in bytewise order.
     pub(super) fn sort(&mut self) {
         let count = u32::try_from(self.dictionary.len()).unwrap_or(0);

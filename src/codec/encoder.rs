@@ -134,10 +134,13 @@ impl Encoder {
             None if sure => column.as_mut().map(|c| self.dictionary(c)),
             None => self.text(input, column.as_mut()),
             // Typed values have no templates that would be smaller.
-            Some(typed) => match column.as_mut().map(|c| self.dictionary(c)) {
-                Some(dictionary) if dictionary.len() < typed.len() => Some(dictionary),
-                _ => Some(typed),
-            },
+            Some(typed) => {
+                let column = column.as_mut().filter(|c| !c.has_many() || c.least() < typed.len());
+                match column.map(|c| self.dictionary(c)) {
+                    Some(dictionary) if dictionary.len() < typed.len() => Some(dictionary),
+                    _ => Some(typed),
+                }
+            }
         };
         let encoded = match encoded {
             Some(best) if sure => best,
@@ -191,12 +194,10 @@ impl Encoder {
     fn text(&mut self, input: &PageInput<'_>, column: Option<&mut DictColumn>) -> Option<Encoded> {
         let Some(column) = column else { return self.templates(input) };
         let clearly = |templates: &Encoded| templates.len() + templates.len() / 4;
-        if column.dictionary.len() * 4 > input.values.len()
+        if column.has_many()
             && let Some(templates) = self.templates(input)
         {
-            // Sorted, front-coded and compressed, texts seldom take less than an eighth.
-            let least = column.dictionary.bytes().len() / 8 + column.codes.len() / 2;
-            if least > clearly(&templates) {
+            if column.least() > clearly(&templates) {
                 return Some(templates);
             }
             let dictionary = self.dictionary(column);
@@ -309,8 +310,16 @@ impl Encoder {
         let mut want = values.iter();
         let mut scratch = Vec::new();
         let mut same = true;
-        self.decode(page, values.len(), input.beside, |strip| {
-            same &= (0..strip.len()).all(|row| want.next() == Some(strip.get(row, &mut scratch)));
+        self.decode(page, values.len(), input.beside, |strip| match strip {
+            Strip::Text(text) => same &= text.iter().all(|value| want.next() == Some(value)),
+            Strip::Codes { codes, dictionary } => {
+                let mut values = codes.iter().map(|code| dictionary.get(*code as usize));
+                same &= values.all(|value| want.next() == Some(value));
+            }
+            strip => {
+                let mut rows = 0..strip.len();
+                same &= rows.all(|row| want.next() == Some(strip.get(row, &mut scratch)));
+            }
         })?;
         if same && want.next().is_none() {
             Ok(())

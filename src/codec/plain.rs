@@ -47,8 +47,13 @@ fn encode_lengths(start: u32, ends: &[u32], out: &mut Vec<u8>) {
         _ => 4,
     };
     out.push(width);
-    for len in lengths() {
-        out.extend(len.to_le_bytes().iter().take(usize::from(width)));
+    match width {
+        1 => out.extend(lengths().map(|len| len.to_le_bytes()[0])),
+        2 => lengths().for_each(|len| {
+            let [low, high, ..] = len.to_le_bytes();
+            out.extend_from_slice(&[low, high]);
+        }),
+        _ => lengths().for_each(|len| out.extend_from_slice(&len.to_le_bytes())),
     }
 }
 
