@@ -168,8 +168,11 @@ impl<'q> Frontier<'q> {
                 self.filter.range.covers(bounds.min_time, bounds.max_time)
                     && self.parts.reader(i).is_ok_and(|part| part.strips(cx).is_ok())
             });
-            rows += whole.map_or(0, |bounds| bounds.rows);
-            whole.is_none()
+            let Some(bounds) = whole else { return true };
+            self.counters.parts_read.fetch_add(1, Relaxed);
+            self.counters.days_read.lock().insert(bounds.day());
+            rows += bounds.rows;
+            false
         });
         self.counters.rows_matched.fetch_add(rows, Relaxed);
         rows
