@@ -1,5 +1,7 @@
 //! Rows on their way through a query.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::column::Column;
@@ -18,12 +20,17 @@ pub(crate) struct Batch {
     rows: usize,
     columns: Vec<(Arc<str>, Column)>,
     positions: Option<Arc<Vec<RowPos>>>,
+    /// Where each column is, once there are many and one was set.
+    places: Option<HashMap<Arc<str>, usize>>,
 }
+
+/// Below so many columns looking at each is as fast as anything.
+const MANY_COLUMNS: usize = 64;
 
 impl Batch {
     /// `rows` rows without columns.
     pub(crate) fn new(rows: usize) -> Batch {
-        Batch { rows, columns: Vec::new(), positions: None }
+        Batch { rows, ..Batch::default() }
     }
 
     /// The number of rows.
@@ -43,7 +50,10 @@ impl Batch {
 
     /// The column called `name`.
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|(n, _)| &**n == name).map(|(_, c)| c)
+        match &self.places {
+            Some(places) => self.columns.get(*places.get(name)?).map(|(_, c)| c),
+            None => self.columns.iter().find(|(n, _)| &**n == name).map(|(_, c)| c),
+        }
     }
 
     /// The value of a field, empty if absent.
@@ -61,7 +71,21 @@ impl Batch {
 
     /// Sets a column: replaced in place if the name exists, else appended.
     pub(crate) fn set_column(&mut self, name: Arc<str>, column: Column) {
-        match self.columns.iter_mut().find(|(n, _)| *n == name) {
+        let columns = &self.columns;
+        let place = if columns.len() < MANY_COLUMNS {
+            columns.iter().position(|(n, _)| *n == name)
+        } else {
+            let all = || columns.iter().enumerate().map(|(i, (n, _))| (n.clone(), i)).collect();
+            let places = self.places.get_or_insert_with(all);
+            match places.entry(name.clone()) {
+                Entry::Occupied(known) => Some(*known.get()),
+                Entry::Vacant(free) => {
+                    free.insert(columns.len());
+                    None
+                }
+            }
+        };
+        match place.and_then(|i| self.columns.get_mut(i)) {
             Some(slot) => slot.1 = column,
             None => self.columns.push((name, column)),
         }
@@ -70,11 +94,13 @@ impl Batch {
     /// Removes a column and returns it.
     pub(crate) fn remove_column(&mut self, name: &str) -> Option<Column> {
         let at = self.columns.iter().position(|(n, _)| &**n == name)?;
+        self.places = None;
         Some(self.columns.remove(at).1)
     }
 
     /// Keeps the columns whose name passes.
     pub(crate) fn retain_columns(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.places = None;
         self.columns.retain(|(name, _)| keep(name));
     }
 
@@ -96,7 +122,7 @@ impl Batch {
             let at = |&r: &u32| positions.get(r as usize).copied().unwrap_or_default();
             Arc::new(rows.iter().map(at).collect())
         });
-        Batch { rows: rows.len(), columns, positions }
+        Batch { rows: rows.len(), columns, positions, places: None }
     }
 
     /// Rows `start..start + len`, cut to what there is.
@@ -117,12 +143,6 @@ impl Batch {
             return one.clone();
         }
         let rows = batches.iter().map(Batch::rows).sum();
-        let mut names: Vec<Arc<str>> = Vec::new();
-        for (name, _) in batches.iter().flat_map(|b| &b.columns) {
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
-        }
         let absent = Column::absent();
         let join = |name: Arc<str>| {
             let parts: Vec<(&Column, usize)> =
@@ -130,20 +150,14 @@ impl Batch {
             let column = Column::concat(&parts);
             (name, column)
         };
-        let columns = names.into_iter().map(join).collect();
+        let columns = names_of(batches).into_iter().map(join).collect();
         let positions: Option<Vec<&[RowPos]>> = batches.iter().map(Batch::positions).collect();
         let positions = positions.filter(|p| !p.is_empty()).map(|p| Arc::new(p.concat()));
-        Batch { rows, columns, positions }
+        Batch { rows, columns, positions, places: None }
     }
 
     /// Rows of several batches, each named by (batch, row), in that order; without places.
     pub(crate) fn gather_from(batches: &[Batch], rows: &[(u32, u32)]) -> Batch {
-        let mut names: Vec<Arc<str>> = Vec::new();
-        for (name, _) in batches.iter().flat_map(|b| &b.columns) {
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
-        }
         let absent = Column::absent();
         let pick = |name: Arc<str>| {
             let from: Vec<&Column> =
@@ -151,8 +165,8 @@ impl Batch {
             let column = Column::gather_from(&from, rows);
             (name, column)
         };
-        let columns = names.into_iter().map(pick).collect();
-        Batch { rows: rows.len(), columns, positions: None }
+        let columns = names_of(batches).into_iter().map(pick).collect();
+        Batch { rows: rows.len(), columns, positions: None, places: None }
     }
 
     /// Forgets the canonical places of the rows.
@@ -164,8 +178,16 @@ impl Batch {
     pub(crate) fn heap_bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(|(n, c)| n.len() + 48 + c.heap_bytes()).sum();
         let positions = self.positions.as_ref().map_or(0, |p| p.capacity() * size_of::<RowPos>());
-        columns + positions
+        let places = self.places.as_ref().map_or(0, |p| p.capacity() * 32);
+        columns + positions + places
     }
+}
+
+/// The names of all columns, each once, in the order in which they come.
+fn names_of(batches: &[Batch]) -> Vec<Arc<str>> {
+    let mut seen = HashSet::new();
+    let names = batches.iter().flat_map(|b| &b.columns).map(|(name, _)| name);
+    names.filter(|name| seen.insert(Arc::clone(name))).cloned().collect()
 }
 
 #[cfg(test)]
@@ -207,5 +229,43 @@ mod tests {
         let names: Vec<&str> = b.columns().iter().map(|(n, _)| &**n).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(values(&b, "a"), [b"2"]);
+    }
+
+    /// With any number of columns each name has one, which is found and replaced in place.
+    #[test]
+    fn many_columns_are_as_few() {
+        let mut b = Batch::new(1);
+        let mut want: Vec<(String, u32)> = Vec::new();
+        let set = |b: &mut Batch, want: &mut Vec<(String, u32)>, n: u32, value: u32| {
+            let name = format!("f{n}");
+            b.set_column(name.as_str().into(), Column::constant(value.to_string().as_bytes()));
+            match want.iter_mut().find(|(known, _)| *known == name) {
+                Some(slot) => slot.1 = value,
+                None => want.push((name, value)),
+            }
+        };
+        for i in 0..1_000u32 {
+            set(&mut b, &mut want, i * 7 % 301, i);
+            if i % 97 == 0 {
+                let name = format!("f{}", i % 301);
+                let at = want.iter().position(|(known, _)| *known == name);
+                assert_eq!(b.remove_column(&name).is_some(), at.is_some());
+                at.map(|at| want.remove(at));
+            }
+            if i == 500 {
+                b.retain_columns(|name| !name.ends_with('3'));
+                want.retain(|(name, _)| !name.ends_with('3'));
+            }
+        }
+        let have: Vec<(String, u32)> = b
+            .columns()
+            .iter()
+            .map(|(name, _)| {
+                let value = values(&b, name).remove(0);
+                (name.to_string(), String::from_utf8(value).unwrap().parse().unwrap())
+            })
+            .collect();
+        assert_eq!(have, want);
+        assert!(b.column("f3").is_none() && b.column("nosuch").is_none());
     }
 }

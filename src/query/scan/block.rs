@@ -176,7 +176,10 @@ impl<'a> BlockScan<'a> {
     /// with the same fields each time.
     pub(crate) fn output_names(&self, fields: &FieldSet) -> Result<&[Arc<str>]> {
         let names = get_or_try(&self.output, || {
-            let mut names: Vec<Arc<str>> = fields.names().map(Arc::from).collect();
+            let known = self.reader.part().names(self.cx)?;
+            // A query may name any number of fields that are nowhere.
+            let exists = |name: &&str| name_class(name) < 3 || known.id(name).is_some();
+            let mut names: Vec<Arc<str>> = fields.names().filter(exists).map(Arc::from).collect();
             for prefix in fields.prefixes() {
                 let of_prefix = self.names_with_prefix(prefix)?;
                 names.extend(of_prefix.into_iter().filter(|n| fields.contains(n)));

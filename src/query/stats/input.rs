@@ -1,6 +1,7 @@
 //! What a stats function sees of a batch.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::codec::Bitmap;
@@ -128,6 +129,7 @@ impl Place {
 /// whose fields take part where they have a value.
 #[derive(Debug, Clone)]
 pub(crate) struct FieldList {
+    /// Each once.
     patterns: Vec<FieldPattern>,
 }
 
@@ -145,18 +147,21 @@ pub(crate) struct Part<'a> {
 impl FieldList {
     /// The fields that the patterns name.
     pub(crate) fn new(patterns: &[FieldPattern]) -> FieldList {
-        FieldList { patterns: patterns.to_vec() }
+        let mut seen = HashSet::new();
+        let first = patterns.iter().filter(|pattern| seen.insert(*pattern));
+        FieldList { patterns: first.cloned().collect() }
     }
 
     /// The columns of a batch that take part, in the order of the list, each once. `absent`
     /// stands for columns that the batch lacks.
     pub(crate) fn parts<'a>(&'a self, batch: &'a Batch, absent: &'a Column) -> Vec<Part<'a>> {
         let mut out: Vec<Part<'a>> = Vec::with_capacity(self.patterns.len());
+        let mut of_prefixes: HashSet<&str> = HashSet::new();
         for pattern in &self.patterns {
             match pattern {
                 FieldPattern::Name(name) => {
                     let column = batch.column(name).unwrap_or(absent);
-                    if !out.iter().any(|p| p.name == name) {
+                    if !of_prefixes.contains(name.as_str()) {
                         out.push(Part { name, column, with_absent: true });
                     }
                 }
@@ -170,6 +175,7 @@ impl FieldList {
                     // By name, so that the order of columns in a batch tells nothing.
                     found.sort_by(|a, b| a.name.cmp(b.name));
                     found.retain(|f| !out.iter().any(|p| p.name == f.name));
+                    of_prefixes.extend(found.iter().map(|f| f.name));
                     out.append(&mut found);
                 }
             }
