@@ -14,7 +14,7 @@ use crate::part::Profile;
 use crate::partition::{PartHandle, part_entry};
 use crate::record::RowBatch;
 
-use super::core::Core;
+use super::core::{Core, caught};
 use super::state::{InFlight, State};
 use super::view::BufferView;
 
@@ -96,7 +96,7 @@ impl Core {
             cut.batches.push((sequence, Arc::new(batch)));
         }
         debug_assert!(at == reserved.hi + 1, "a bulk cut is full");
-        let result = self.write_cut(&cut);
+        let result = caught("writing a bulk cut panicked", || self.write_cut(&cut));
         let mut state = self.state.lock();
         state.land(reserved.lo);
         let result = result.map(|parts| {
@@ -131,7 +131,7 @@ impl Core {
     /// Encodes a cut into memory parts and lands it.
     pub(crate) fn land_in_memory(&self, view: &BufferView) -> Result<()> {
         let cut = view.cut();
-        let parts = self.encode_cut(cut);
+        let parts = caught("making a part of new rows panicked", || self.encode_cut(cut));
         let mut state = self.state.lock();
         let result = match parts {
             Ok(parts) => {

@@ -1,5 +1,6 @@
 //! The inside of an open store, shared by its handles and its threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -71,7 +72,24 @@ pub(crate) enum Role {
     Reader(Mutex<Follower>),
 }
 
+/// Runs `work`; a panic in it, which is a bug of this crate, becomes an error, so that whoever
+/// waits for the end of the work is told.
+pub(crate) fn caught<T>(what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What the work has changed is as after any other error: locks are free, and what is listed
+    // is whole.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Error::Internal { what }))
+}
+
 impl Core {
+    /// Keeps a failure of a thread of the store for `last_error`, and a panic for `close` too.
+    pub(crate) fn note_failure(&self, e: &Error) {
+        let mut state = self.state.lock();
+        state.last_error = Some(e.to_string());
+        if let Error::Internal { what } = e {
+            state.panicked.get_or_insert(what);
+        }
+    }
+
     /// The manifest, for a writer.
     pub(crate) fn manifest(&self) -> Result<&Mutex<Manifest>> {
         match &self.role {

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ingest::IngestOptions;
 use crate::options::{Options, QueryOptions};
 use crate::query::{Query, Rows, execute_parts};
@@ -307,7 +307,11 @@ impl Inner {
         for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
         }
-        flushed.and(debt).and(said)
+        let panicked = match self.core.state.lock().panicked.take() {
+            Some(what) => Err(Error::Internal { what }),
+            None => Ok(()),
+        };
+        flushed.and(debt).and(said).and(panicked)
     }
 }
 

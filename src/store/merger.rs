@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::merge::{MANY_PARTS, plan, plan_debt};
 
-use super::core::{Core, is_no_space};
+use super::core::{Core, caught, is_no_space};
 
 /// How often the thread looks whether the store closes, if nobody wakes it.
 const IDLE: Duration = Duration::from_secs(1);
@@ -38,11 +38,11 @@ fn run(core: &Core) {
     let mut seen = None;
     let mut retry = RETRY;
     while let Some(events) = wait_for_event(core, seen) {
-        match core.merge_in_background() {
+        match caught("a merge panicked", || core.merge_in_background()) {
             Ok(()) => (seen, retry) = (Some(events), RETRY),
             Err(e) => {
                 if !is_no_space(&e) && !core.is_stopping() {
-                    core.state.lock().last_error = Some(e.to_string());
+                    core.note_failure(&e);
                 }
                 pause(core, retry);
                 retry = (retry * 2).min(RETRY_MAX);

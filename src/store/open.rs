@@ -86,6 +86,7 @@ pub(crate) fn open_locked(options: Options, dir: &Path, lock: Box<dyn LockGuard>
         written: Written::default(),
         poisoned: None,
         last_error: None,
+        panicked: None,
         closed: false,
     };
     let role = Role::Writer {
@@ -119,6 +120,7 @@ pub(crate) fn open_reader(options: Options, dir: &Path) -> Result<Core> {
         written: Written::default(),
         poisoned: None,
         last_error: None,
+        panicked: None,
         closed: false,
     };
     let role = Role::Reader(Mutex::new(follower));

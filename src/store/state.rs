@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) poisoned: Option<String>,
     /// The last failure of a background flush or merge.
     pub(crate) last_error: Option<String>,
+    /// What panicked in a thread of the store; `close` tells it.
+    pub(crate) panicked: Option<&'static str>,
     /// Whether `close` was called.
     pub(crate) closed: bool,
 }

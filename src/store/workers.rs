@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::journal::Journal;
 use crate::options::Durability;
 
-use super::core::{Core, is_no_space};
+use super::core::{Core, caught, is_no_space};
 
 /// How often the thread looks.
 const TICK: Duration = Duration::from_millis(100);
@@ -34,7 +34,13 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<JoinHandle<()>> {
     let run = move || {
         let mut timer = Timer::default();
         while !wait_for_close(&core) {
-            core.tick(&mut timer);
+            let ticked = caught("the thread that flushes panicked", || {
+                core.tick(&mut timer);
+                Ok(())
+            });
+            if let Err(e) = ticked {
+                core.note_failure(&e);
+            }
         }
     };
     std::thread::Builder::new()
@@ -84,7 +90,7 @@ impl Core {
                 Err(e) => {
                     timer.retry_at = now + RETRY;
                     if !is_no_space(&e) {
-                        self.state.lock().last_error = Some(e.to_string());
+                        self.note_failure(&e);
                     }
                 }
             }

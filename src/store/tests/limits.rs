@@ -158,3 +158,48 @@ fn failures_in_the_background_are_told() {
     store.core().tick(&mut timer);
     assert_eq!((store.stats().file_parts, numbers(&store).len()), (3, 10));
 }
+
+/// A clock that panics in threads of the store while it is told to.
+#[derive(Debug, Default)]
+struct Faulty {
+    inner: crate::io::SystemClock,
+    panics_in: parking_lot::Mutex<Option<&'static str>>,
+}
+
+impl crate::io::Clock for Faulty {
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        let wanted = *self.panics_in.lock();
+        assert!(wanted.is_none() || std::thread::current().name() != wanted, "on purpose");
+        self.inner.monotonic()
+    }
+}
+
+/// A panic in a thread of the store is told, by `last_error` and by `close`; the thread goes on,
+/// and no row is lost.
+#[test]
+fn panics_in_the_background_are_told() {
+    let disk = Arc::new(SimDisk::new());
+    let clock = Arc::new(Faulty::default());
+    let open = || {
+        let shared = Arc::clone(&clock) as Arc<dyn crate::io::Clock>;
+        options(&disk, Durability::Process).background(true).clock(shared).open(root()).unwrap()
+    };
+    let store = open();
+    *clock.panics_in.lock() = Some("loglith-flush");
+    let begun = std::time::Instant::now();
+    while store.last_error().is_none() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    *clock.panics_in.lock() = None;
+    assert!(store.last_error().unwrap().contains("panicked"), "{:?}", store.last_error());
+    ingest(&store).append_batch(batch(0..30)).unwrap();
+    let closed = store.close();
+    assert!(matches!(closed, Err(Error::Internal { .. })), "{closed:?}");
+    let store = open();
+    assert_eq!(numbers(&store), (0..30).collect::<Vec<_>>());
+    store.close().unwrap();
+}
