@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::compress::Decompressor;
 use super::shaped::{self, ShapedParams};
-use super::template::{Beside, TemplateStrip, TemplateTable};
+use super::template::{Beside, TemplateIds, TemplateStrip, TemplateTable};
 use super::varint::{Reader, put_varint};
 use super::{Bitmap, PAGE_RAW_MAX, PAGE_ROWS_MAX, STRIP_ROWS, dictionary, integers, plain, times};
 use crate::error::Malformed;
@@ -476,12 +476,49 @@ impl PageHead {
         decoder: &mut Decoder,
     ) -> Result<Strip, Malformed> {
         if !matches!(self.params, Params::Const(_)) {
-            let strip = self.strips.get(i).ok_or(Malformed("no such strip"))?;
-            if bytes.len() != strip.len as usize || xxh3_64(bytes) != strip.checksum {
-                return Err(Malformed("strip does not match its checksum"));
-            }
+            self.verify_strip(i, bytes)?;
         }
         self.decode_verified(i, bytes, beside, decoder)
+    }
+
+    /// Verifies strip `i` and decodes the templates of its rows, not their values; the page has
+    /// templates.
+    pub(crate) fn decode_template_ids(
+        &self,
+        i: usize,
+        bytes: &[u8],
+        decoder: &mut Decoder,
+    ) -> Result<TemplateIds, Malformed> {
+        let Params::Templates(table) = &self.params else {
+            return Err(Malformed("no page of templates"));
+        };
+        self.verify_strip(i, bytes)?;
+        TemplateIds::decode(bytes, self.strip_rows(i), table, decoder)
+    }
+
+    /// Verifies strip `i` and decodes the values of its slots, the templates of its rows being
+    /// known; the page has templates.
+    pub(crate) fn decode_template_values(
+        &self,
+        i: usize,
+        bytes: &[u8],
+        ids: &Arc<TemplateIds>,
+        beside: &[Arc<Strip>],
+        decoder: &mut Decoder,
+    ) -> Result<Strip, Malformed> {
+        let Params::Templates(table) = &self.params else {
+            return Err(Malformed("no page of templates"));
+        };
+        self.verify_strip(i, bytes)?;
+        TemplateStrip::decode_values(bytes, ids, table, beside, decoder).map(Strip::Templates)
+    }
+
+    fn verify_strip(&self, i: usize, bytes: &[u8]) -> Result<(), Malformed> {
+        let strip = self.strips.get(i).ok_or(Malformed("no such strip"))?;
+        if bytes.len() != strip.len as usize || xxh3_64(bytes) != strip.checksum {
+            return Err(Malformed("strip does not match its checksum"));
+        }
+        Ok(())
     }
 
     /// Decodes strip `i` from bytes whose checksum has been verified.

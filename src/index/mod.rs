@@ -17,7 +17,7 @@ pub(crate) mod tokenizer;
 mod unicode_v1;
 mod word_set;
 
-pub(crate) use filter::Bloom;
+pub(crate) use filter::{Bloom, HashSet64, WIDTH_LOG_MAX, WIDTH_LOG_MIN};
 pub(crate) use filter_group::{FilterGroup, MEMBERS_MAX, encode_group};
 pub(crate) use stream_table::{CHUNK_STREAMS, ChunkBuilder, ChunkColumn, StreamChunk};
 pub(crate) use word_set::WordSet;

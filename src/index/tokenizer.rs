@@ -152,14 +152,46 @@ pub(crate) enum Bounds {
     Neither,
 }
 
-/// The hashes of the words that every text containing `needle` has.
-pub(crate) fn needle_words(needle: &[u8], bounds: Bounds) -> Vec<u64> {
+/// Classes of words, each of which has filters of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WordClass {
+    /// No ASCII digit: there are few of them in a block, and most searches are for such.
+    Plain = 0,
+    /// With an ASCII digit: ids, long numbers and what is like them.
+    Digits = 1,
+}
+
+/// Something for each class of words.
+pub(crate) type PerClass<T> = [T; 2];
+
+impl WordClass {
+    /// Both classes, in their order.
+    pub(crate) const ALL: PerClass<WordClass> = [WordClass::Plain, WordClass::Digits];
+
+    /// The class of a word; `None` for numbers of a few digits, which nearly every block has.
+    #[inline]
+    pub(crate) fn of(word: &[u8]) -> Option<WordClass> {
+        let digits = word.iter().filter(|b| b.is_ascii_digit()).count();
+        match digits {
+            0 => Some(WordClass::Plain),
+            n if n == word.len() && n <= SHORT_NUMBER => None,
+            _ => Some(WordClass::Digits),
+        }
+    }
+}
+
+/// Numbers of at most so many digits are in no filter.
+const SHORT_NUMBER: usize = 6;
+
+/// The words that every text containing `needle` has, by class and hash. Words of no class are
+/// left out.
+pub(crate) fn needle_words(needle: &[u8], bounds: Bounds) -> Vec<(WordClass, u64)> {
     let mut out = Vec::new();
     for_each_word(needle, |start, word| {
         let left = start > 0 || bounds != Bounds::Neither;
         let right = start + word.len() < needle.len() || bounds == Bounds::Both;
-        if left && right {
-            out.push(word_hash(word));
+        if let (true, true, Some(class)) = (left, right, WordClass::of(word)) {
+            out.push((class, word_hash(word)));
         }
     });
     out

@@ -1,7 +1,7 @@
 //! The distinct words of a column, as filters hold them.
 
 use super::filter::HashSet64;
-use super::tokenizer::{for_each_word, word_hash};
+use super::tokenizer::{PerClass, WordClass, for_each_word, word_hash};
 use crate::record::{TextVec, between, digits, fill_masks, letters, next_clear, next_set};
 
 /// Words seen lately that are remembered as they are: a power of two.
@@ -29,13 +29,15 @@ const MASKS: [Short; SHORT + 1] = {
     masks
 };
 
-/// Collects the hashes of the words of a column, each once.
+/// Collects the hashes of the words of a column by class, each once.
 ///
 /// Words of logs come again and again: short ones that came lately are known by their bytes, and
 /// are neither hashed nor looked for in the set.
 #[derive(Debug)]
 pub(crate) struct WordSet {
-    hashes: HashSet64,
+    hashes: PerClass<HashSet64>,
+    /// More words of a class are not of interest.
+    most: PerClass<usize>,
     recent: Box<[Short; RECENT]>,
     /// One bit for each byte of the column: whether it is in a word.
     masks: Vec<u64>,
@@ -44,14 +46,19 @@ pub(crate) struct WordSet {
 impl WordSet {
     /// No words.
     pub(crate) fn new() -> WordSet {
-        let (hashes, masks) = (HashSet64::default(), Vec::new());
-        WordSet { hashes, recent: Box::new([[0; 2]; RECENT]), masks }
+        WordSet {
+            hashes: PerClass::default(),
+            most: PerClass::default(),
+            recent: Box::new([[0; 2]; RECENT]),
+            masks: Vec::new(),
+        }
     }
 
-    /// Makes the set that of the words of all values; false if they are more than `most`, and the
-    /// set then is of no use.
-    pub(crate) fn fill(&mut self, values: &TextVec, most: usize) -> bool {
-        self.hashes.clear();
+    /// Makes the set that of the words of all values. Of a class with more words than its `most`
+    /// it holds some, one more than that.
+    pub(crate) fn fill(&mut self, values: &TextVec, most: PerClass<usize>) {
+        self.hashes.iter_mut().for_each(HashSet64::clear);
+        self.most = most;
         self.recent.fill([0; 2]);
         let ascii = values.bytes().is_ascii();
         fill_masks(values.bytes(), &mut self.masks, word_bytes);
@@ -62,26 +69,22 @@ impl WordSet {
             if ascii || value.is_ascii() {
                 self.add_marked(values.bytes(), start, end);
             } else {
-                for_each_word(value, |_, word| {
-                    self.hashes.insert(word_hash(word));
-                });
+                for_each_word(value, |_, word| self.insert(word));
             }
-            if self.hashes.len() > most {
-                return false;
+            if self.hashes.iter().zip(&most).all(|(words, most)| words.len() > *most) {
+                return;
             }
             start = end;
         }
-        true
     }
 
-    /// The number of distinct words.
-    pub(crate) fn len(&self) -> usize {
-        self.hashes.len()
-    }
-
-    /// The hashes of all words.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        self.hashes.iter()
+    /// The hashes of the words of a class.
+    pub(crate) fn of(&self, class: WordClass) -> &HashSet64 {
+        let [plain, digits] = &self.hashes;
+        match class {
+            WordClass::Plain => plain,
+            WordClass::Digits => digits,
+        }
     }
 
     /// Adds the words that the masks show between two bytes.
@@ -112,7 +115,17 @@ impl WordSet {
                 *recent = [low, high];
             }
         }
-        self.hashes.insert(word_hash(bytes.get(start..end).unwrap_or(&[])));
+        self.insert(bytes.get(start..end).unwrap_or(&[]));
+    }
+
+    #[inline]
+    fn insert(&mut self, word: &[u8]) {
+        let Some(class) = WordClass::of(word) else { return };
+        if let Some(hashes) = self.hashes.get_mut(class as usize)
+            && self.most.get(class as usize).is_some_and(|most| hashes.len() <= *most)
+        {
+            hashes.insert(word_hash(word));
+        }
     }
 }
 
@@ -137,11 +150,13 @@ mod tests {
 
     use super::*;
 
-    fn words(values: &[Vec<u8>]) -> BTreeSet<u64> {
-        let mut out = BTreeSet::new();
+    fn words(values: &[Vec<u8>]) -> PerClass<BTreeSet<u64>> {
+        let mut out = PerClass::<BTreeSet<u64>>::default();
         for value in values {
             for_each_word(value, |_, word| {
-                out.insert(word_hash(word));
+                if let Some(class) = WordClass::of(word) {
+                    out[class as usize].insert(word_hash(word));
+                }
             });
         }
         out
@@ -168,11 +183,18 @@ mod tests {
             for values in [&first, &second, &first] {
                 let column: TextVec = values.iter().map(Vec::as_slice).collect();
                 let want = words(values);
-                prop_assert!(set.fill(&column, want.len()));
-                prop_assert_eq!(set.len(), want.len());
-                prop_assert_eq!(set.iter().collect::<BTreeSet<_>>(), want.clone());
-                if !want.is_empty() {
-                    prop_assert!(!set.fill(&column, want.len() - 1));
+                let most = want.each_ref().map(BTreeSet::len);
+                set.fill(&column, most);
+                for (class, want) in WordClass::ALL.into_iter().zip(&want) {
+                    prop_assert_eq!(set.of(class).len(), want.len());
+                    prop_assert_eq!(&set.of(class).iter().collect::<BTreeSet<_>>(), want);
+                }
+                let less = most.map(|most| most / 2);
+                set.fill(&column, less);
+                for (class, want) in WordClass::ALL.into_iter().zip(&want) {
+                    let (some, less) = (set.of(class).len(), less[class as usize]);
+                    prop_assert!(some > less || some == want.len());
+                    prop_assert!(set.of(class).iter().all(|hash| want.contains(&hash)));
                 }
             }
         }

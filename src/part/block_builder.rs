@@ -16,6 +16,7 @@ use crate::codec::{
     Beside, EncodeOptions, EncodedPage, Encoder, Encoding, FIELDS_MAX, PageInput, PageStats,
 };
 use crate::error::Malformed;
+use crate::index::tokenizer::PerClass;
 use crate::io::checksum;
 use crate::record::TextVec;
 use crate::{Error, Result};
@@ -245,17 +246,17 @@ impl BlockBuilder {
                 continue;
             }
             let present = column.present();
-            let (home, facts, filter) = if sparse.binary_search(&name).is_ok() {
+            let (home, facts, filters) = if sparse.binary_search(&name).is_ok() {
                 let at = count32(sparse_page.len());
                 put_piece(column.entries(), &mut sparse_page);
                 let len = count32(sparse_page.len()) - at;
-                (Home::Sparse { offset: at, len }, Facts::default(), None)
+                (Home::Sparse { offset: at, len }, Facts::default(), PerClass::default())
             } else if let Some(value) = column.constant(rows) {
                 let page = constant_page(value, rows);
                 let facts = facts(&page);
-                (Home::Page(put_page(out, page)?), facts, None)
+                (Home::Page(put_page(out, page)?), facts, PerClass::default())
             } else if let Some(same) = find_same(&self.columns, &candidates, column) {
-                (Home::SameAs(same), Facts::default(), None)
+                (Home::SameAs(same), Facts::default(), PerClass::default())
             } else {
                 if column.bytes() >= SAME_MIN {
                     candidates.push(name);
@@ -268,12 +269,12 @@ impl BlockBuilder {
                 let values = column.dense(rows, &mut self.tools.dense);
                 let input = PageInput::alone(values);
                 let page = self.tools.encoder.encode_page(&input).map_err(broken)?;
-                let filter = self.tools.filters.make(&page, values);
+                let filters = self.tools.filters.make(&page, values);
                 let facts = facts(&page);
-                (Home::Page(put_page(out, page)?), facts, filter)
+                (Home::Page(put_page(out, page)?), facts, filters)
             };
-            let header = ColumnHeader { home, present, facts, filter: None };
-            columns.push(ColumnDraft { name, header, filter });
+            let header = ColumnHeader { home, present, facts, filters: PerClass::default() };
+            columns.push(ColumnDraft { name, header, filters });
         }
         if let (Some(name), Some(at)) = (main, main_at) {
             columns.insert(at, self.write_main(out, names, name, &paged)?);
@@ -318,11 +319,12 @@ impl BlockBuilder {
         let values = column.dense(rows, dense);
         let input = PageInput { values, beside: &beside };
         let page = encoder.encode_page(&input).map_err(broken)?;
-        let filter = filters.make(&page, values);
+        let filters = filters.make(&page, values);
         let facts = facts(&page);
         let home = Home::Page(put_page(out, page)?);
-        let header = ColumnHeader { home, present: column.present(), facts, filter: None };
-        Ok(ColumnDraft { name, header, filter })
+        let present = column.present();
+        let header = ColumnHeader { home, present, facts, filters: PerClass::default() };
+        Ok(ColumnDraft { name, header, filters })
     }
 
     /// Writes the pages that belong to no column.

@@ -13,8 +13,10 @@ use super::runs::Runs;
 use super::source::{ReadContext, count};
 use super::sparse::SparseColumn;
 use crate::Result;
+use crate::codec::template::TemplateIds;
 use crate::codec::{Encoding, PageHead, Strip, strip_count};
 use crate::error::Malformed;
+use crate::index::tokenizer::WordClass;
 use crate::index::{Bloom, ChunkColumn, StreamChunk};
 use crate::record::TextVec;
 
@@ -29,7 +31,7 @@ pub(crate) struct BlockReader<'a> {
     i: usize,
     head: BlockHead,
     runs: OnceCell<Arc<Runs>>,
-    sparse: OnceCell<Vec<u8>>,
+    sparse: OnceCell<Arc<Vec<u8>>>,
     touched: Cell<bool>,
 }
 
@@ -286,23 +288,34 @@ impl<'a> BlockReader<'a> {
         Ok(all.finish())
     }
 
-    /// Whether values of a column may hold a word of each of `hashes`, by its filter; true if there
-    /// is none, or if it was made by tables that this version does not know. Stream constants are
-    /// not in it.
-    pub(crate) fn may_hold_all(&self, header: &ColumnHeader, hashes: &[u64]) -> Result<bool> {
-        let Some(filter) = header.filter.filter(|_| self.part.footer().filters_known()) else {
+    /// Whether values of a column may hold each of `words`, given by class and hash, by its
+    /// filters; true if there are none, or if they were made by tables that this version does not
+    /// know. Stream constants are not in them.
+    pub(crate) fn may_hold_all(
+        &self,
+        header: &ColumnHeader,
+        words: &[(WordClass, u64)],
+    ) -> Result<bool> {
+        if !self.part.footer().filters_known() {
             return Ok(true);
-        };
-        let placed = self.index.group(filter).map_err(|e| self.index_malformed(e))?;
-        count(&self.cx.stats.filters, 1);
-        let member = layout::index(filter.member);
-        if member >= placed.group.members() {
-            return Err(self.index_malformed(Malformed("no such filter of the group")));
         }
-        for hash in hashes {
-            let read = |i, range| self.filter_piece(placed, i, range);
-            if !placed.group.may_contain(member, *hash, read)? {
-                return Ok(false);
+        for (class, filter) in WordClass::ALL.into_iter().zip(header.filters) {
+            let Some(filter) = filter else { continue };
+            let mut hashes = words.iter().filter(|(c, _)| *c == class).map(|(_, h)| *h).peekable();
+            if hashes.peek().is_none() {
+                continue;
+            }
+            let placed = self.index.group(filter).map_err(|e| self.index_malformed(e))?;
+            count(&self.cx.stats.filters, 1);
+            let member = layout::index(filter.member);
+            if member >= placed.group.members() {
+                return Err(self.index_malformed(Malformed("no such filter of the group")));
+            }
+            for hash in hashes {
+                let read = |i, range| self.filter_piece(placed, i, range);
+                if !placed.group.may_contain(member, hash, read)? {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
@@ -352,16 +365,17 @@ impl<'a> BlockReader<'a> {
 
     /// Strip `i` of a page; `head` is the page's.
     pub(crate) fn strip(&self, page: &PageRef, head: &PageHead, i: usize) -> Result<Arc<Strip>> {
-        self.touch();
-        let range = head.strip_range(i);
-        let offset = page.strip_offset(range.start);
-        let len = range.end.saturating_sub(range.start);
+        let (offset, len) = self.strip_place(page, head, i);
         let load = || {
-            count(&self.cx.stats.strips, 1);
-            count(&self.cx.stats.read_bytes, len);
             let beside = self.strips_beside(page, head, i)?;
-            let bytes = self.part.source().read(offset, len)?;
-            let strip = head.decode_strip(i, &bytes, &beside, &mut self.cx.decoder());
+            let bytes = self.read_strip(offset, len)?;
+            let strip = if head.templates().is_some() {
+                let ids =
+                    self.cached_ids(offset, len, || self.decode_ids(head, i, offset, &bytes))?;
+                head.decode_template_values(i, &bytes, &ids, &beside, &mut self.cx.decoder())
+            } else {
+                head.decode_strip(i, &bytes, &beside, &mut self.cx.decoder())
+            };
             let strip = strip.map_err(|e| self.part.malformed(offset, e))?;
             let bytes = strip.heap_bytes();
             count(&self.cx.stats.decoded_bytes, bytes as u64);
@@ -406,6 +420,60 @@ impl<'a> BlockReader<'a> {
         self.cx.cached(self.part.footer().part_id, key, || Ok(make()))
     }
 
+    /// The templates of the rows of strip `i` of a page of templates, without their values.
+    pub(crate) fn template_ids(
+        &self,
+        page: &PageRef,
+        head: &PageHead,
+        i: usize,
+    ) -> Result<Arc<TemplateIds>> {
+        let (offset, len) = self.strip_place(page, head, i);
+        self.cached_ids(offset, len, || {
+            let bytes = self.read_strip(offset, len)?;
+            self.decode_ids(head, i, offset, &bytes)
+        })
+    }
+
+    fn cached_ids(
+        &self,
+        offset: u64,
+        len: u64,
+        load: impl FnOnce() -> Result<(TemplateIds, usize)>,
+    ) -> Result<Arc<TemplateIds>> {
+        if len < 2 {
+            return load().map(|(ids, _)| Arc::new(ids));
+        }
+        // The strip's second byte: its first one is the place of the strip as a whole.
+        self.cx.cached(self.part.footer().part_id, offset.saturating_add(1), load)
+    }
+
+    fn decode_ids(
+        &self,
+        head: &PageHead,
+        i: usize,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(TemplateIds, usize)> {
+        let ids = head.decode_template_ids(i, bytes, &mut self.cx.decoder());
+        let ids = ids.map_err(|e| self.part.malformed(offset, e))?;
+        let bytes = ids.heap_bytes();
+        count(&self.cx.stats.decoded_bytes, bytes as u64);
+        Ok((ids, bytes))
+    }
+
+    /// Where strip `i` of a page is in the file.
+    fn strip_place(&self, page: &PageRef, head: &PageHead, i: usize) -> (u64, u64) {
+        self.touch();
+        let range = head.strip_range(i);
+        (page.strip_offset(range.start), range.end.saturating_sub(range.start))
+    }
+
+    fn read_strip(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
+        count(&self.cx.stats.strips, 1);
+        count(&self.cx.stats.read_bytes, len);
+        self.part.source().read(offset, len)
+    }
+
     /// The times of strip `i`.
     pub(crate) fn times(&self, i: usize) -> Result<Arc<Strip>> {
         let page = &self.head.time;
@@ -422,11 +490,15 @@ impl<'a> BlockReader<'a> {
             return Err(self.index_malformed(Malformed("no sparse page")));
         };
         if self.sparse.get().is_none() {
-            let raw = self.unpack(page, SPARSE_RAW_MAX, "a sparse page")?;
+            let raw = self.cx.cached(self.part.footer().part_id, page.offset, || {
+                let raw = self.unpack(page, SPARSE_RAW_MAX, "a sparse page")?;
+                let bytes = raw.capacity();
+                Ok((raw, bytes))
+            })?;
             let _ = self.sparse.set(raw);
         }
         let (from, len) = (at.offset as usize, at.len as usize);
-        let raw = self.sparse.get().map_or(&[][..], Vec::as_slice);
+        let raw = self.sparse.get().map_or(&[][..], |raw| raw.as_slice());
         let piece = raw.get(from..from.saturating_add(len));
         let column = piece
             .ok_or(Malformed("a piece past the sparse page"))

@@ -4,13 +4,15 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::source::{Cached, PartCache};
 
-/// Locks are shared by so many parts of the cache.
+/// The cache has so many locks.
 const SHARDS: usize = 16;
-/// No unit takes more than this share of its shard.
-const UNIT_SHARE: usize = 4;
+/// No unit takes more than this share of the cache. Heads of pages, the largest units, hold a few
+/// MiB at most.
+const UNIT_SHARE: usize = 16;
 /// What an entry costs beside its unit.
 const ENTRY: usize = 96;
 
@@ -19,7 +21,11 @@ const ENTRY: usize = 96;
 #[derive(Debug)]
 pub(crate) struct UnitCache {
     shards: Vec<Mutex<Shard>>,
-    shard_bytes: usize,
+    limit: usize,
+    /// Bytes of all shards: shards may be of any size, since units are of very different sizes.
+    bytes: AtomicUsize,
+    /// The shard that gives up a unit next.
+    next: AtomicUsize,
     hasher: RandomState,
 }
 
@@ -52,13 +58,32 @@ impl UnitCache {
     pub(crate) fn new(bytes: usize) -> UnitCache {
         let mut shards = Vec::new();
         shards.resize_with(SHARDS, Mutex::default);
-        UnitCache { shards, shard_bytes: bytes / SHARDS, hasher: RandomState::default() }
+        UnitCache {
+            shards,
+            limit: bytes,
+            bytes: AtomicUsize::new(0),
+            next: AtomicUsize::new(0),
+            hasher: RandomState::default(),
+        }
     }
 
     /// Bytes of memory held, about.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().bytes).sum()
+        let all = self.shards.iter().map(|shard| shard.lock().bytes).sum();
+        assert_eq!(self.bytes.load(Relaxed), all);
+        all
+    }
+
+    /// Gives up units until there is room for `bytes` more.
+    fn make_room(&self, bytes: usize) {
+        let mut empty = 0;
+        while self.bytes.load(Relaxed).saturating_add(bytes) > self.limit && empty < SHARDS {
+            let next = self.next.fetch_add(1, Relaxed) % SHARDS;
+            let freed = self.shards.get(next).map_or(0, |shard| shard.lock().evict());
+            self.bytes.fetch_sub(freed, Relaxed);
+            empty = if freed == 0 { empty + 1 } else { 0 };
+        }
     }
 
     fn shard(&self, key: Key) -> Option<&Mutex<Shard>> {
@@ -78,16 +103,16 @@ impl PartCache for UnitCache {
 
     fn put(&self, part: u64, offset: u64, unit: Cached, bytes: usize) {
         let (key, bytes) = ((part, offset), bytes + ENTRY);
-        let Some(shard) = self.shard(key).filter(|_| bytes <= self.shard_bytes / UNIT_SHARE) else {
+        let Some(shard) = self.shard(key).filter(|_| bytes <= self.limit / UNIT_SHARE) else {
             return;
         };
+        self.make_room(bytes);
         let mut shard = shard.lock();
         if let Some(place) = shard.places.get(&key).copied() {
-            shard.remove(place);
+            self.bytes.fetch_sub(shard.remove(place), Relaxed);
         }
-        while shard.bytes + bytes > self.shard_bytes {
-            shard.evict();
-        }
+        // Added first: whoever evicts the unit takes its bytes away.
+        self.bytes.fetch_add(bytes, Relaxed);
         shard.insert(Slot { key, unit, bytes, used: false });
     }
 }
@@ -103,23 +128,24 @@ impl Shard {
         }
     }
 
-    fn remove(&mut self, place: usize) {
-        if let Some(slot) = self.slots.get_mut(place).and_then(Option::take) {
-            self.bytes -= slot.bytes;
-            self.places.remove(&slot.key);
-            self.free.push(place);
-        }
+    /// Removes a unit; returns its bytes.
+    fn remove(&mut self, place: usize) -> usize {
+        let Some(slot) = self.slots.get_mut(place).and_then(Option::take) else { return 0 };
+        self.bytes -= slot.bytes;
+        self.places.remove(&slot.key);
+        self.free.push(place);
+        slot.bytes
     }
 
-    /// Removes the next unit that was not used since the hand passed it.
-    fn evict(&mut self) {
+    /// Removes the next unit that was not used since the hand passed it; returns its bytes.
+    fn evict(&mut self) -> usize {
         loop {
             self.hand = if self.hand + 1 < self.slots.len() { self.hand + 1 } else { 0 };
             match self.slots.get_mut(self.hand) {
                 Some(Some(slot)) if slot.used => slot.used = false,
                 Some(Some(_)) => return self.remove(self.hand),
                 Some(None) if self.bytes > 0 => {}
-                _ => return,
+                _ => return 0,
             }
         }
     }
@@ -142,8 +168,8 @@ mod tests {
         }
         assert_eq!((get(1_999), get(8)), (Some(1_999), None));
         assert!(cache.get(2, 7).is_none());
-        cache.put(2, 0, Arc::new(0u64), 6_000);
-        assert!(cache.get(2, 0).is_none(), "larger than a share of a shard");
+        cache.put(2, 0, Arc::new(0u64), 20_000);
+        assert!(cache.get(2, 0).is_none(), "larger than a unit may be");
         cache.put(1, 7, Arc::new(70u64), 10);
         assert_eq!(get(7), Some(70));
     }

@@ -15,6 +15,7 @@ use crate::Result;
 use crate::codec::{Encoding, verify_strips};
 use crate::error::Malformed;
 use crate::index::Bloom;
+use crate::index::tokenizer::PerClass;
 use crate::io::checksum;
 
 /// Blocks of more bytes of pages are not copied, which bounds the memory of a copy.
@@ -92,11 +93,14 @@ impl BlockReader<'_> {
                 Home::SameAs(other) => number(*other).map(|n| *other = n).is_some(),
             };
             let (Some(name), true) = (number(name), moved) else { return Ok(None) };
-            let filter = match header.filter.take() {
-                Some(at) => filters.get(self, at)?,
-                None => None,
-            };
-            copy.columns.push(ColumnDraft { name, header, filter });
+            let mut of_column = PerClass::default();
+            for (filter, at) in of_column.iter_mut().zip(&mut header.filters) {
+                *filter = match at.take() {
+                    Some(at) => filters.get(self, at)?,
+                    None => None,
+                };
+            }
+            copy.columns.push(ColumnDraft { name, header, filters: of_column });
         }
         let verified = copy.verify();
         verified.map_err(|what| self.part().malformed(place.start, what))?;
@@ -177,9 +181,11 @@ impl BlockCopy {
             // All offsets are moved below.
             home.offset -= base;
             let present = self.head.rows;
-            let header = ColumnHeader { home: Home::Page(home), present, facts, filter: None };
+            let filters = PerClass::default();
+            let header = ColumnHeader { home: Home::Page(home), present, facts, filters };
             let at = self.columns.partition_point(|c| c.name < *name);
-            self.columns.insert(at, ColumnDraft { name: *name, header, filter: None });
+            self.columns
+                .insert(at, ColumnDraft { name: *name, header, filters: PerClass::default() });
         }
         let mut head = self.head;
         (head.block, head.first_row, head.first_stream) = (block, first_row, first_stream);

@@ -3,15 +3,18 @@
 use super::header::Facts;
 use super::writer::Profile;
 use crate::codec::{EncodedPage, Encoding};
-use crate::index::{Bloom, WordSet};
+use crate::index::tokenizer::{PerClass, WordClass};
+use crate::index::{Bloom, HashSet64, WIDTH_LOG_MAX, WIDTH_LOG_MIN, WordSet};
 use crate::record::{TextVec, parse_number};
 
-/// A filter takes at most this share of its page.
-const SHARE: usize = 8;
+/// A filter takes at most this share of its page. Plain words are few, and what most searches are
+/// for.
+const SHARES: PerClass<usize> = [5, 8];
 /// Below so many bits for each word a filter prunes too little.
 const BITS_MIN: usize = 4;
-/// Bits for each word of a filter that is as wide as it wants.
-const BITS_MAX: usize = 10;
+/// A filter that may be as wide as it wants is the narrowest with so many bits for each word: up
+/// to twice as many.
+const BITS_WANTED: PerClass<usize> = [6, 5];
 /// Dictionaries of fewer bytes are read rather than a filter.
 const DICTIONARY_MIN: usize = 4_096;
 /// Pages of fewer bytes are read rather than a filter.
@@ -31,31 +34,41 @@ impl FilterMaker {
         FilterMaker { enabled: profile != Profile::Buffer, words: WordSet::new() }
     }
 
-    /// The filter of the words of a page's values, if it pays: const pages and short dictionaries
-    /// are exact themselves, numbers have their range.
-    pub(super) fn make(&mut self, page: &EncodedPage, values: &TextVec) -> Option<Bloom> {
+    /// The filters of the words of a page's values, those that pay: const pages and short
+    /// dictionaries are exact themselves, numbers have their range.
+    pub(super) fn make(&mut self, page: &EncodedPage, values: &TextVec) -> PerClass<Option<Bloom>> {
         if !self.enabled || page.len() < PAGE_MIN {
-            return None;
+            return PerClass::default();
         }
         let values = match (page.encoding, &page.distinct) {
-            (Encoding::Const | Encoding::Integers | Encoding::Times, _) => return None,
-            (_, Some(distinct)) if distinct.bytes().len() < DICTIONARY_MIN => return None,
+            (Encoding::Const | Encoding::Integers | Encoding::Times, _) => {
+                return PerClass::default();
+            }
+            (_, Some(distinct)) if distinct.bytes().len() < DICTIONARY_MIN => {
+                return PerClass::default();
+            }
             (_, Some(distinct)) => distinct,
             (_, None) => values,
         };
-        let bits = page.len() / SHARE * 8;
-        if !self.words.fill(values, bits / BITS_MIN) {
-            return None;
-        }
-        let wanted = (self.words.len() * BITS_MAX).max(64).next_power_of_two().min(bits);
-        let width_log = wanted.checked_ilog2()?;
-        if (1 << width_log) < self.words.len() * BITS_MIN {
-            return None;
-        }
-        let mut bloom = Bloom::empty(u8::try_from(width_log).ok()?);
-        self.words.iter().for_each(|hash| bloom.insert(hash));
-        Some(bloom)
+        let bits = SHARES.map(|share| page.len() / share * 8);
+        self.words.fill(values, bits.map(|bits| bits / BITS_MIN));
+        WordClass::ALL.map(|class| {
+            let of = class as usize;
+            make_filter(self.words.of(class), *BITS_WANTED.get(of)?, *bits.get(of)?)
+        })
     }
+}
+
+/// The filter of a set of words, of at most `bits` bits.
+fn make_filter(words: &HashSet64, wanted: usize, bits: usize) -> Option<Bloom> {
+    let width_log = (words.len() * wanted).next_power_of_two().min(bits.max(1)).ilog2();
+    let width_log = u8::try_from(width_log).ok()?.max(WIDTH_LOG_MIN);
+    if width_log > WIDTH_LOG_MAX || (1 << width_log) < words.len() * BITS_MIN {
+        return None;
+    }
+    let mut bloom = Bloom::empty(width_log);
+    words.iter().for_each(|hash| bloom.insert(hash));
+    Some(bloom)
 }
 
 /// What is known of the values of a page.

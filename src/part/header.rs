@@ -4,6 +4,7 @@ use super::layout::{Extent, INLINE_HEAD_MAX, UNIT_MAX};
 use crate::codec::Encoding;
 use crate::codec::varint::{Reader, put_signed, put_varint};
 use crate::error::Malformed;
+use crate::index::tokenizer::PerClass;
 
 const HOME_MASK: u8 = 0b11;
 const HOME_PAGE: u8 = 0;
@@ -15,7 +16,7 @@ const HAS_LENGTHS: u8 = 1 << 3;
 const HAS_INTS: u8 = 1 << 4;
 const HAS_NUMBERS: u8 = 1 << 5;
 const ALL_NUMBERS: u8 = 1 << 6;
-const HAS_FILTER: u8 = 1 << 7;
+const HAS_FILTERS: u8 = 1 << 7;
 
 /// Where a page's head is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,8 +140,8 @@ pub(crate) struct ColumnHeader {
     pub(crate) present: u32,
     /// What is known about the values.
     pub(crate) facts: Facts,
-    /// The token filter of the values.
-    pub(crate) filter: Option<FilterRef>,
+    /// The filters of the words of the values, by class.
+    pub(crate) filters: PerClass<Option<FilterRef>>,
 }
 
 /// A filter: a member of a filter group of the index block.
@@ -167,7 +168,7 @@ impl ColumnHeader {
             (HAS_INTS, facts.ints.is_some()),
             (HAS_NUMBERS, facts.numbers.is_some()),
             (ALL_NUMBERS, facts.all_numbers),
-            (HAS_FILTER, self.filter.is_some()),
+            (HAS_FILTERS, self.filters.iter().any(Option::is_some)),
         ] {
             tag |= if on { bit } else { 0 };
         }
@@ -195,9 +196,13 @@ impl ColumnHeader {
             out.extend_from_slice(&min.to_bits().to_le_bytes());
             out.extend_from_slice(&max.to_bits().to_le_bytes());
         }
-        if let Some(filter) = self.filter {
-            put_varint(out, u64::from(filter.group));
-            put_varint(out, u64::from(filter.member));
+        if tag & HAS_FILTERS != 0 {
+            for filter in &self.filters {
+                put_varint(out, filter.map_or(0, |at| u64::from(at.group) + 1));
+                if let Some(at) = filter {
+                    put_varint(out, u64::from(at.member));
+                }
+            }
         }
     }
 
@@ -217,12 +222,18 @@ impl ColumnHeader {
             _ => return Err(Malformed("unknown home of a column")),
         };
         let facts = read_facts(&mut r, has)?;
-        let filter = match has(HAS_FILTER) {
-            true => Some(FilterRef { group: r.varint32()?, member: r.varint32()? }),
-            false => None,
-        };
+        let mut filters = PerClass::default();
+        if has(HAS_FILTERS) {
+            for filter in &mut filters {
+                let group = r.varint32()?.checked_sub(1);
+                *filter = match group {
+                    Some(group) => Some(FilterRef { group, member: r.varint32()? }),
+                    None => None,
+                };
+            }
+        }
         r.finish()?;
-        Ok(ColumnHeader { home, present, facts, filter })
+        Ok(ColumnHeader { home, present, facts, filters })
     }
 }
 

@@ -8,6 +8,7 @@ use super::sink::Out;
 use crate::codec::compress::Compressor;
 use crate::codec::varint::{Reader, put_signed, put_varint};
 use crate::error::Malformed;
+use crate::index::tokenizer::PerClass;
 use crate::index::{Bloom, FilterGroup, MEMBERS_MAX, encode_group};
 
 /// The most columns of a block that a reader takes.
@@ -323,16 +324,19 @@ impl Columns<'_> {
     }
 }
 
-/// A column of a finished block: its name, its header without the filter, its filter.
+/// A column of a finished block: its name, its header without the filters, its filters.
 #[derive(Debug)]
 pub(crate) struct ColumnDraft {
     /// The name's number.
     pub(crate) name: u32,
-    /// The header; `filter` is set when the filter groups are written.
+    /// The header; `filters` are set when the filter groups are written.
     pub(crate) header: ColumnHeader,
-    /// The token filter.
-    pub(crate) filter: Option<Bloom>,
+    /// The filters of words, by class.
+    pub(crate) filters: PerClass<Option<Bloom>>,
 }
+
+/// A filter to be written: where its place is noted; its column, class of words and width; itself.
+type FilterDraft<'a> = (&'a mut Option<FilterRef>, (u32, usize, u8), Bloom);
 
 #[derive(Debug)]
 struct BlockDraft {
@@ -356,7 +360,7 @@ impl IndexBuilder {
         for column in &columns {
             column.header.put(head.rows, head.offset, &mut self.scratch);
         }
-        let filters = columns.iter().filter_map(|c| c.filter.as_ref());
+        let filters = columns.iter().flat_map(|c| c.filters.iter().flatten());
         let filters: usize = filters.map(Bloom::heap_bytes).sum();
         self.raw += self.scratch.len() + columns.len() * 2 + 64;
         self.filters += filters;
@@ -412,15 +416,18 @@ impl IndexBuilder {
         Ok(Some((entry, groups)))
     }
 
-    /// Writes the filters, those of one column and one width as a group; gives the groups' number
-    /// and heads.
+    /// Writes the filters, those of one column, class of words and width as a group; gives the
+    /// groups' number and heads.
     fn write_filters(&mut self, out: &mut Out<'_>) -> crate::Result<Vec<u8>> {
         let columns = self.drafts.iter_mut().flat_map(|d| d.columns.iter_mut());
-        let mut filters: Vec<(&mut ColumnHeader, (u32, u8), Bloom)> = Vec::new();
+        let mut filters: Vec<FilterDraft<'_>> = Vec::new();
         for column in columns {
-            if let Some(filter) = column.filter.take() {
-                let key = (column.name, filter.width_log());
-                filters.push((&mut column.header, key, filter));
+            let places = column.header.filters.iter_mut().zip(&mut column.filters);
+            for (class, (place, filter)) in places.enumerate() {
+                if let Some(filter) = filter.take() {
+                    let key = (column.name, class, filter.width_log());
+                    filters.push((place, key, filter));
+                }
             }
         }
         // The sort is stable: members of a group stand in the order of their blocks.
@@ -428,13 +435,13 @@ impl IndexBuilder {
         let (mut count, mut heads) = (0, Vec::new());
         for same in filters.chunk_by_mut(|a, b| a.1 == b.1) {
             for members in same.chunks_mut(MEMBERS_MAX) {
-                let Some((_, (_, width_log), _)) = members.first() else { continue };
+                let Some((_, (.., width_log), _)) = members.first() else { continue };
                 let blooms: Vec<&Bloom> = members.iter().map(|(.., bloom)| bloom).collect();
                 let (head, pieces) = encode_group(&blooms, *width_log);
                 out.put(&pieces)?;
                 heads.extend_from_slice(&head);
-                for (member, (header, ..)) in members.iter_mut().enumerate() {
-                    header.filter = Some(FilterRef { group: count, member: count32(member) });
+                for (member, (place, ..)) in members.iter_mut().enumerate() {
+                    **place = Some(FilterRef { group: count, member: count32(member) });
                 }
                 count += 1;
             }

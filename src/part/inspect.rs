@@ -91,7 +91,7 @@ pub(crate) fn inspect_part(part: &PartReader, cx: &ReadContext<'_>) -> Result<Pa
                     Home::SameAs(_) => out.column(name, "same"),
                 };
                 bytes.rows += u64::from(header.present);
-                if let Some(filter) = header.filter {
+                for filter in header.filters.into_iter().flatten() {
                     let group = index.group(filter);
                     let group = &group.map_err(|e| part.malformed(entry.at.offset, e))?.group;
                     bytes.filters += group.len() / group.members() as u64;

@@ -89,10 +89,11 @@ impl Remake<'_, '_> {
                 if let Home::Page(page) = &header.home {
                     header.home = Home::Page(self.page(&block, page)?);
                 }
-                let filter = header.filter.take().and_then(|at| {
+                let of_column = std::mem::take(&mut header.filters).map(|at| {
+                    let at = at?;
                     filters.get(layout::index(at.group))?.get(layout::index(at.member)).cloned()
                 });
-                columns.push(ColumnDraft { name, header, filter });
+                columns.push(ColumnDraft { name, header, filters: of_column });
             }
             for extent in [&mut head.sparse, &mut head.runs].into_iter().flatten() {
                 *extent = self.packed(extent, SECTION_RAW_MAX, Unit::Block)?;

@@ -11,7 +11,7 @@ use super::reader::PartReader;
 use super::source::ReadContext;
 use crate::codec::{Encoding, STRIP_ROWS, Strip};
 use crate::index::Bloom;
-use crate::index::tokenizer::{for_each_word, word_hash};
+use crate::index::tokenizer::{WordClass, for_each_word, word_hash};
 use crate::record::{StreamKey, parse_canonical_int};
 use crate::{Error, Result};
 
@@ -265,28 +265,22 @@ impl<'a> Verifier<'a> {
     ) -> Result<()> {
         self.hit(name, u64::from(header.present));
         let mut check = Check::new(header);
-        let (filter_at, filter) = match header.filter {
-            None => (0, None),
-            Some(FilterRef { group, member }) => match filters.get(index(group)) {
-                // A damaged group is found already.
-                Some((at, None)) => (*at, None),
-                Some((at, Some(members))) if index(member) < members.len() => {
-                    (*at, members.get(index(member)))
-                }
-                _ => {
-                    self.find(column_offset(block, header), "no such filter");
-                    (0, None)
-                }
-            },
-        };
-        // Filters made by tables of another version say nothing to this one.
-        let filter = filter.filter(|_| self.part.footer().filters_known());
-        let mut words = true;
+        let own = header.filters.map(|at| self.filter_of(block, header, at, filters));
+        let has_filter = own.iter().any(Option::is_some);
+        let mut denied = None;
         let mut value = |check: &mut Check, value: &[u8]| {
             check.value(value);
-            if let Some(filter) = filter {
-                for_each_word(value, |_, w| words &= filter.may_contain(word_hash(w)));
+            if !has_filter {
+                return;
             }
+            for_each_word(value, |_, w| {
+                let Some(class) = WordClass::of(w) else { return };
+                if let Some(Some((at, filter))) = own.get(class as usize)
+                    && !filter.may_contain(word_hash(w))
+                {
+                    denied = Some(*at);
+                }
+            });
         };
         match page_of(header) {
             ColumnPage::Page(page) => {
@@ -321,10 +315,33 @@ impl<'a> Verifier<'a> {
             let at = column_offset(block, header);
             self.find(at, "values of a column are not what its header says");
         }
-        if !words {
-            self.find(filter_at, "a filter that denies a word");
+        if let Some(at) = denied {
+            self.find(at, "a filter that denies a word");
         }
         Ok(())
+    }
+
+    /// A filter of a column and where its group is; none if its group is damaged, or if it was
+    /// made by tables of another version and says nothing to this one.
+    fn filter_of<'f>(
+        &mut self,
+        block: &BlockReader<'a>,
+        header: &ColumnHeader,
+        at: Option<FilterRef>,
+        filters: &'f Filters,
+    ) -> Option<(u64, &'f Bloom)> {
+        let FilterRef { group, member } = at?;
+        let known = self.part.footer().filters_known();
+        match filters.get(index(group)) {
+            Some((_, None)) => None,
+            Some((at, Some(members))) if index(member) < members.len() => {
+                members.get(index(member)).filter(|_| known).map(|filter| (*at, filter))
+            }
+            _ => {
+                self.find(column_offset(block, header), "no such filter");
+                None
+            }
+        }
     }
 
     fn totals(&mut self) -> Result<()> {

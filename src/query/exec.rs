@@ -467,6 +467,9 @@ impl Team<'_> {
         let cx = run.execution.parts.read_context(&counters.reads);
         let bound = run.bound.as_ref();
         let mut scanner = Scanner::new(run.ctx, &cx, &run.filter, &run.output, bound, counters);
+        if self.defers() {
+            scanner = scanner.deferring();
+        }
         let read = || counters.blocks_scanned.load(Ordering::Relaxed);
         let end = read().saturating_add(most);
         while !self.stopped.load(Ordering::Relaxed) && (most == u64::MAX || read() < end) {
@@ -476,14 +479,21 @@ impl Team<'_> {
                 return Ok(Flow::Stop);
             }
         }
-        Ok(Flow::Continue)
+        scanner.finish(out)
+    }
+
+    /// Whether rows are read when the bound is final: none of them is dropped behind the scan.
+    fn defers(&self) -> bool {
+        self.run.bound.is_some() && self.pipes.is_empty()
     }
 
     fn scan(&self, scanner: &mut Scanner<'_>, task: &ScanTask, out: &mut Sink<'_>) -> Result<Flow> {
         let run = self.run;
         scanner.scan(task, &mut |batch| {
             run_rows(&self.pipes, run.ctx, batch, &mut |batch| {
-                if let (Some(bound), Some(positions)) = (&run.bound, batch.positions()) {
+                if let (Some(bound), Some(positions)) = (&run.bound, batch.positions())
+                    && !self.defers()
+                {
                     bound.offer(positions.iter().map(|p| p.time));
                 }
                 out(batch)

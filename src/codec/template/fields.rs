@@ -191,7 +191,7 @@ impl FieldValues {
     /// Cuts them out of `beside`, the strips of the columns that the table names. `starts` tells
     /// for each slot of the table where its values begin, of `count` in all.
     pub(super) fn new(
-        ids: &[u32],
+        ids: &[u16],
         ranks: &[u16],
         table: &TemplateTable,
         (starts, count): (&[u32], usize),
@@ -207,7 +207,7 @@ impl FieldValues {
         let mut cut = CutRow { beside, columns: Vec::new() };
         cut.columns.resize_with(beside.len(), CutValue::default);
         for (row, (id, rank)) in ids.iter().zip(ranks).enumerate() {
-            let (first, slots) = table.slots(*id as usize);
+            let (first, slots) = table.slots(usize::from(*id));
             for (i, placed) in (first..).zip(slots) {
                 let Slot::Field { column, piece, .. } = placed.slot else { continue };
                 let value = cut.piece(row, column, piece).filter(|value| fits(value, placed));

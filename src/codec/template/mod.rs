@@ -29,6 +29,7 @@ mod bits;
 mod column;
 mod encoder;
 mod fields;
+mod find;
 mod slot;
 mod strip;
 mod table;
@@ -36,8 +37,9 @@ mod tokenize;
 
 pub(super) use encoder::TemplateEncoder;
 pub(crate) use fields::Beside;
+pub(crate) use find::SlotNeedle;
 pub(crate) use slot::{Slot, class, classes_of};
-pub(crate) use strip::TemplateStrip;
+pub(crate) use strip::{TemplateIds, TemplateStrip};
 pub(crate) use table::{PlacedSlot, TemplateTable};
 
 /// The byte that stands for a slot in the text of a template.

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use super::fields::FieldValues;
+use super::find::{SlotNeedle, SlotTest};
 use super::slot::{Slot, classes_of, print_hex, print_number};
 use super::table::TemplateTable;
 use super::{DIGITS_MAX, bits, slot};
@@ -25,10 +26,7 @@ const IDS_MAX: usize = STRIP_ROWS * 8 + 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateStrip {
     table: Arc<TemplateTable>,
-    /// The template of each row.
-    ids: Vec<u32>,
-    /// How many rows of the same template stand before each row in the strip.
-    ranks: Vec<u16>,
+    ids: Arc<TemplateIds>,
     values: Values,
 }
 
@@ -69,8 +67,77 @@ impl Sizes {
     }
 }
 
+/// The templates of a strip's rows, decoded without the values of their slots.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TemplateIds {
+    ids: Vec<u16>,
+    /// How many rows of the same template stand before each row in the strip.
+    ranks: Vec<u16>,
+    /// The templates that have rows, ascending, and how many.
+    present: Vec<(u16, u16)>,
+}
+
+impl TemplateIds {
+    /// Decodes the templates of a strip of `rows` rows.
+    pub(in crate::codec) fn decode(
+        bytes: &[u8],
+        rows: usize,
+        table: &TemplateTable,
+        decoder: &mut Decoder,
+    ) -> Result<TemplateIds, Malformed> {
+        let (ids, _) = decode_ids(bytes, rows, table, decoder)?;
+        let mut counts = vec![0u16; table.len()];
+        let mut out = TemplateIds::default();
+        out.ids.reserve_exact(rows);
+        out.ranks.reserve_exact(rows);
+        for id in ids {
+            // A page has no more templates than that.
+            out.ids.push(u16::try_from(id).unwrap_or(u16::MAX));
+            let Some(count) = counts.get_mut(id as usize) else { continue };
+            out.ranks.push(*count);
+            *count += 1;
+        }
+        let present = (0u16..=u16::MAX).zip(counts).filter(|(_, count)| *count > 0);
+        out.present = present.collect();
+        Ok(out)
+    }
+
+    /// The template of each row.
+    pub(crate) fn ids(&self) -> &[u16] {
+        &self.ids
+    }
+
+    /// The templates that have rows, ascending.
+    pub(crate) fn present(&self) -> impl Iterator<Item = u32> + '_ {
+        self.present.iter().map(|(id, _)| u32::from(*id))
+    }
+
+    /// The template of a row, and how many rows of it stand before the row.
+    #[inline]
+    fn get(&self, row: usize) -> Option<(usize, u16)> {
+        Some((usize::from(*self.ids.get(row)?), *self.ranks.get(row)?))
+    }
+
+    /// The number of rows of a template.
+    fn rows_of(&self, template: u32) -> u16 {
+        let at = self.present.binary_search_by_key(&template, |(id, _)| u32::from(*id));
+        at.ok().and_then(|at| self.present.get(at)).map_or(0, |(_, count)| *count)
+    }
+
+    /// The templates that have rows, and how many.
+    fn counts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.present.iter().map(|(id, count)| (usize::from(*id), usize::from(*count)))
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        (self.ids.capacity() + self.ranks.capacity()) * size_of::<u16>()
+            + self.present.capacity() * size_of::<(u16, u16)>()
+    }
+}
+
 /// Reads the templates of the rows only; the rest of the bytes are the values of the slots.
-pub(in crate::codec) fn decode_ids<'a>(
+fn decode_ids<'a>(
     bytes: &'a [u8],
     rows: usize,
     table: &TemplateTable,
@@ -91,35 +158,105 @@ impl TemplateStrip {
         beside: &[Arc<Strip>],
         decoder: &mut Decoder,
     ) -> Result<TemplateStrip, Malformed> {
-        let (ids, rest) = decode_ids(bytes, rows, table, decoder)?;
-        let mut counts = vec![0u16; table.len()];
-        let ranks: Vec<u16> = (ids.iter())
-            .map(|id| match counts.get_mut(*id as usize) {
-                Some(count) => {
-                    *count += 1;
-                    *count - 1
-                }
-                None => 0,
-            })
-            .collect();
-        let (starts, sizes) = layout(&counts, table)?;
-        let fields = FieldValues::new(&ids, &ranks, table, (&starts, cap(sizes.fields)?), beside)?;
+        let ids = Arc::new(TemplateIds::decode(bytes, rows, table, decoder)?);
+        TemplateStrip::decode_values(bytes, &ids, table, beside, decoder)
+    }
+
+    /// Decodes the values of a strip whose templates are known.
+    pub(in crate::codec) fn decode_values(
+        bytes: &[u8],
+        ids: &Arc<TemplateIds>,
+        table: &Arc<TemplateTable>,
+        beside: &[Arc<Strip>],
+        decoder: &mut Decoder,
+    ) -> Result<TemplateStrip, Malformed> {
+        let mut r = Reader::new(bytes);
+        r.bytes(IDS_MAX)?;
+        let (starts, sizes) = layout(ids, table)?;
+        let places = (starts.as_slice(), cap(sizes.fields)?);
+        let fields = FieldValues::new(&ids.ids, &ids.ranks, table, places, beside)?;
         let values = Values { starts, fields, ..Values::default() };
-        let values = values.decode(rest, sizes, decoder)?;
-        values.check(&counts, table)?;
-        let strip = TemplateStrip { table: Arc::clone(table), ids, ranks, values };
-        strip.check_length(&counts)?;
+        let values = values.decode(r.rest(), sizes, decoder)?;
+        values.check(ids, table)?;
+        let strip = TemplateStrip { table: Arc::clone(table), ids: Arc::clone(ids), values };
+        strip.check_length()?;
         Ok(strip)
     }
 
     /// The number of rows.
     pub(crate) fn len(&self) -> usize {
-        self.ids.len()
+        self.ids.ids.len()
     }
 
-    /// The template of each row.
-    pub(crate) fn ids(&self) -> &[u32] {
+    /// The templates of the rows.
+    #[cfg(test)]
+    pub(crate) fn ids(&self) -> &Arc<TemplateIds> {
         &self.ids
+    }
+
+    /// The template of a row.
+    pub(crate) fn template(&self, row: usize) -> Option<usize> {
+        self.ids.get(row).map(|(template, _)| template)
+    }
+
+    /// How many rows of the same template stand before `row` in the strip.
+    pub(crate) fn rank(&self, row: usize) -> Option<u16> {
+        self.ids.ranks.get(row).copied()
+    }
+
+    /// The ranks of the rows of `template` whose value in its slot `slot` holds `needle`,
+    /// ascending.
+    pub(crate) fn ranks_with(&self, template: u32, slot: usize, needle: &SlotNeedle) -> Vec<u16> {
+        let (first, slots) = self.table.slots(template as usize);
+        let value_of = |i: usize| slots.get(i).map(|placed| (i, placed.slot));
+        let found = match value_of(slot) {
+            Some((_, Slot::Same { of })) => value_of(usize::from(of)),
+            own => own,
+        };
+        let Some((i, slot)) = found else { return Vec::new() };
+        let rows = self.ids.rows_of(template);
+        let holds = needle.test(slot, &self.table);
+        let mut scratch = Vec::new();
+        let mut passes = |rank: u16| {
+            let at = self.values.place(slot, first + i, rank);
+            match &holds {
+                SlotTest::Never => false,
+                SlotTest::Number(n) => match slot {
+                    Slot::Int { base, width, .. } => {
+                        base.wrapping_add(bits::get(&self.values.bits, at.into(), width.into()))
+                            == *n
+                    }
+                    _ => false,
+                },
+                SlotTest::Packed(packed) => {
+                    let at = at as usize;
+                    self.values.hex.get(at..at + packed.len()) == Some(packed)
+                }
+                SlotTest::Codes(codes) => {
+                    let code = self.values.codes.get(at as usize).copied().unwrap_or(0);
+                    codes.get(usize::from(code)).copied().unwrap_or(false)
+                }
+                SlotTest::Text => {
+                    scratch.clear();
+                    self.values.print(slot, first + i, rank, &self.table, &mut scratch);
+                    needle.is_in(&scratch)
+                }
+            }
+        };
+        (0..rows).filter(|rank| passes(*rank)).collect()
+    }
+
+    /// The value of a slot in the row of that rank.
+    #[cfg(test)]
+    pub(super) fn value_of(&self, template: u32, slot: usize, rank: u16) -> Vec<u8> {
+        let (first, slots) = self.table.slots(template as usize);
+        let slot = match slots[slot].slot {
+            Slot::Same { of } => usize::from(of),
+            _ => slot,
+        };
+        let mut out = Vec::new();
+        self.values.print(slots[slot].slot, first + slot, rank, &self.table, &mut out);
+        out
     }
 
     /// The templates of the page.
@@ -130,8 +267,7 @@ impl TemplateStrip {
     /// Appends the text of `row` to `out`.
     #[inline]
     pub(crate) fn render(&self, row: usize, out: &mut Vec<u8>) {
-        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else { return };
-        let template = *id as usize;
+        let Some((template, rank)) = self.ids.get(row) else { return };
         let text = self.table.texts().get(template);
         let (first, slots) = self.table.slots(template);
         let mut from = 0;
@@ -142,10 +278,10 @@ impl TemplateStrip {
                 Slot::Same { of } => {
                     let of = usize::from(of);
                     if let Some(target) = slots.get(of) {
-                        self.values.print(target.slot, first + of, *rank, &self.table, out);
+                        self.values.print(target.slot, first + of, rank, &self.table, out);
                     }
                 }
-                slot => self.values.print(slot, first + i, *rank, &self.table, out),
+                slot => self.values.print(slot, first + i, rank, &self.table, out),
             }
             from = at + 1;
         }
@@ -154,18 +290,18 @@ impl TemplateStrip {
 
     /// Appends the value of a slot of the template of `row`.
     pub(crate) fn push_value(&self, row: usize, slot: usize, out: &mut Vec<u8>) {
-        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else { return };
-        if let Some((slot, i)) = self.table.stored(*id as usize, slot) {
-            self.values.print(slot, i, *rank, &self.table, out);
+        let Some((template, rank)) = self.ids.get(row) else { return };
+        if let Some((slot, i)) = self.table.stored(template, slot) {
+            self.values.print(slot, i, rank, &self.table, out);
         }
     }
 
     /// The code of the value of a dictionary slot of the template of `row`.
     pub(crate) fn code(&self, row: usize, slot: usize) -> u8 {
-        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else { return 0 };
-        let Some((_, i)) = self.table.stored(*id as usize, slot) else { return 0 };
+        let Some((template, rank)) = self.ids.get(row) else { return 0 };
+        let Some((_, i)) = self.table.stored(template, slot) else { return 0 };
         let start = self.values.starts.get(i).map_or(0, |start| *start as usize);
-        self.values.codes.get(start + usize::from(*rank)).copied().unwrap_or(0)
+        self.values.codes.get(start + usize::from(rank)).copied().unwrap_or(0)
     }
 
     /// Appends the texts of all rows.
@@ -177,15 +313,15 @@ impl TemplateStrip {
     }
 
     /// Fails if the texts of the rows are longer than a page may be.
-    fn check_length(&self, counts: &[u16]) -> Result<(), Malformed> {
+    fn check_length(&self) -> Result<(), Malformed> {
         let table = &self.table;
         let texts = self.values.texts.iter().map(<[u8]>::len).max().unwrap_or(0);
         let texts = texts.max(self.values.fields.longest());
         let mut bound = 0;
-        for (template, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        for (template, count) in self.ids.counts() {
             let slots = table.slots(template).1;
             let longest = slots.len().saturating_mul(texts.max(table.longest_value()));
-            bound += (table.texts().get(template).len() + longest) * usize::from(*count);
+            bound += (table.texts().get(template).len() + longest) * count;
         }
         // Nearly always a rough bound is enough.
         let fits = bound <= PAGE_RAW_MAX || {
@@ -200,12 +336,12 @@ impl TemplateStrip {
 
     /// The length of a row's text, numbers taken to have as many digits as they may.
     fn length(&self, row: usize) -> usize {
-        let (Some(id), Some(rank)) = (self.ids.get(row), self.ranks.get(row)) else { return 0 };
-        let (first, slots) = self.table.slots(*id as usize);
+        let Some((id, rank)) = self.ids.get(row) else { return 0 };
+        let (first, slots) = self.table.slots(id);
         let value = |i: usize, slot: Slot| match slot {
             Slot::Int { .. } => DIGITS_MAX,
             Slot::Hex { digits, .. } => usize::from(digits),
-            slot => self.values.text_of(slot, first + i, *rank, &self.table).len(),
+            slot => self.values.text_of(slot, first + i, rank, &self.table).len(),
         };
         let of_slots = slots.iter().enumerate().map(|(i, placed)| match placed.slot {
             Slot::Same { of } => {
@@ -213,15 +349,13 @@ impl TemplateStrip {
             }
             slot => value(i, slot),
         });
-        self.table.texts().get(*id as usize).len() + of_slots.sum::<usize>()
+        self.table.texts().get(id).len() + of_slots.sum::<usize>()
     }
 
-    /// Bytes of memory held, the shared table not counted.
+    /// Bytes of memory held, the shared table and templates not counted.
     pub(crate) fn heap_bytes(&self) -> usize {
         let v = &self.values;
-        self.ids.capacity() * size_of::<u32>()
-            + self.ranks.capacity() * size_of::<u16>()
-            + v.starts.capacity() * size_of::<u32>()
+        v.starts.capacity() * size_of::<u32>()
             + v.codes.capacity()
             + v.texts.heap_bytes()
             + v.fields.heap_bytes()
@@ -260,8 +394,8 @@ impl Values {
     }
 
     /// Checks the codes, and that the texts are of their kind.
-    fn check(&self, counts: &[u16], table: &TemplateTable) -> Result<(), Malformed> {
-        for_each_column(counts, table, |i, slot, count| {
+    fn check(&self, ids: &TemplateIds, table: &TemplateTable) -> Result<(), Malformed> {
+        for_each_column(ids, table, |i, slot, count| {
             let start = self.starts.get(i).map_or(0, |start| *start as usize);
             match slot {
                 Slot::Codes { count: values, .. } => {
@@ -283,11 +417,16 @@ impl Values {
         })
     }
 
+    /// Where the value of the slot numbered `i` of all is, in the row of that rank.
+    #[inline]
+    fn place(&self, slot: Slot, i: usize, rank: u16) -> u32 {
+        self.starts.get(i).copied().unwrap_or(0) + u32::from(rank) * slot.unit()
+    }
+
     /// Appends the value of the slot numbered `i` of all, in the row of that rank.
     #[inline]
     fn print(&self, slot: Slot, i: usize, rank: u16, table: &TemplateTable, out: &mut Vec<u8>) {
-        let start = self.starts.get(i).copied().unwrap_or(0);
-        let at = start + u32::from(rank) * slot.unit();
+        let at = self.place(slot, i, rank);
         match slot {
             Slot::Int { digits, base, width } => {
                 let n = bits::get(&self.bits, u64::from(at), u32::from(width));
@@ -331,27 +470,24 @@ fn cap(n: u64) -> Result<usize, Malformed> {
 
 /// Calls `each` with the number of each slot of a template that has rows, and their number.
 fn for_each_column(
-    counts: &[u16],
+    ids: &TemplateIds,
     table: &TemplateTable,
     mut each: impl FnMut(usize, Slot, usize) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
-    for (template, count) in counts.iter().enumerate() {
-        if *count == 0 {
-            continue;
-        }
+    for (template, count) in ids.counts() {
         let (first, slots) = table.slots(template);
         for (i, placed) in (first..).zip(slots) {
-            each(i, placed.slot, usize::from(*count))?;
+            each(i, placed.slot, count)?;
         }
     }
     Ok(())
 }
 
 /// Where the values of each slot begin, and how much there is in all.
-fn layout(counts: &[u16], table: &TemplateTable) -> Result<(Vec<u32>, Sizes), Malformed> {
+fn layout(ids: &TemplateIds, table: &TemplateTable) -> Result<(Vec<u32>, Sizes), Malformed> {
     let mut starts = vec![0u32; table.all_slots().len()];
     let mut sizes = Sizes::default();
-    for_each_column(counts, table, |i, slot, count| {
+    for_each_column(ids, table, |i, slot, count| {
         if let Some(size) = sizes.of(slot) {
             if let Some(start) = starts.get_mut(i) {
                 *start = u32::try_from(*size).map_err(|_| Malformed("strip over its cap"))?;

@@ -23,6 +23,9 @@ pub(crate) struct TemplateTable {
     fields: TextVec,
     /// The most bytes that a value not stored as text in a strip may have.
     longest_value: usize,
+    /// The slots whose values are not all, or pieces of, letters and digits with a digit: by
+    /// template and place, ascending.
+    loose: Vec<(u32, u16)>,
 }
 
 /// A slot and its place in the text of its template.
@@ -111,9 +114,13 @@ impl TemplateTable {
             fields,
             longest_value: dictionary.iter().map(<[u8]>::len).fold(DIGITS_MAX + 1, usize::max),
             dictionary,
+            loose: Vec::new(),
         };
         let ends = table.read_shapes(&bytes, &shapes, count)?;
         table.texts = TextVec::from_parts(ends, bytes)?;
+        // Heads are kept for long.
+        table.slots.shrink_to_fit();
+        table.loose.shrink_to_fit();
         Ok(table)
     }
 
@@ -183,6 +190,11 @@ impl TemplateTable {
                 Slot::Field { classes, .. } => classes,
             };
             let at = u32::try_from(at).map_err(|_| Malformed("texts of 4 GiB"))?;
+            if !digit || classes & class::WORD == 0 {
+                let place = u16::try_from(self.slots.len() - start);
+                let place = place.map_err(|_| Malformed("template with too many slots"))?;
+                self.loose.push((u32::try_from(self.slot_ends.len()).unwrap_or(u32::MAX), place));
+            }
             self.slots.push(PlacedSlot { at, slot, classes, digit });
         }
         if self.slots.len() - start > ROW_SLOTS_MAX {
@@ -225,6 +237,12 @@ impl TemplateTable {
         slots.get(of).map(|placed| (placed.slot, first + of))
     }
 
+    /// The slots in which a word without digits may stand, or of which nothing is known, by
+    /// template and place, ascending.
+    pub(crate) fn loose_slots(&self) -> &[(u32, u16)] {
+        &self.loose
+    }
+
     /// A bound on the bytes of the values that do not stand in strips as text.
     pub(super) fn longest_value(&self) -> usize {
         self.longest_value
@@ -247,5 +265,6 @@ impl TemplateTable {
             + self.dictionary.heap_bytes()
             + self.slot_ends.capacity() * size_of::<u32>()
             + self.slots.capacity() * size_of::<PlacedSlot>()
+            + self.loose.capacity() * size_of::<(u32, u16)>()
     }
 }

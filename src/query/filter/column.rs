@@ -109,7 +109,8 @@ pub(crate) fn apply(
     }
 }
 
-fn apply_text(
+/// As [`apply`], for texts.
+pub(super) fn apply_text(
     predicate: &ValuePredicate,
     values: &TextVec,
     selection: &mut Bitmap,

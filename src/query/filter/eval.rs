@@ -3,11 +3,11 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use super::coded::{self, CodedRows};
 use super::column::{self, DictionaryCache};
 use super::predicate::ValuePredicate;
-use super::template::{self, TemplateRows};
 use super::{CompiledFilter, FieldTest, Node};
-use crate::codec::Bitmap;
+use crate::codec::{Bitmap, Strip};
 use crate::error::Result;
 use crate::query::ast::{FieldOp, TIME_FIELD};
 use crate::query::batch::Batch;
@@ -23,14 +23,19 @@ pub(crate) trait ColumnSource {
     /// same field is cheap.
     fn column(&self, name: &str) -> Result<ColumnRef<'_>>;
 
-    /// The rows of a field in template form, with the verdicts of the predicate of leaf `leaf`, if
-    /// they are stored so.
-    fn templates(
+    /// The rows of a field as numbers of values or templates of its page, with the verdicts of the
+    /// predicate of leaf `leaf`, if they are stored so.
+    fn coded(
         &self,
         _name: &str,
         _leaf: usize,
         _predicate: &ValuePredicate,
-    ) -> Result<Option<TemplateRows>> {
+    ) -> Result<Option<CodedRows>> {
+        Ok(None)
+    }
+
+    /// The rows of a field with the values of their slots, if they are stored as templates.
+    fn slot_values(&self, _name: &str) -> Result<Option<Arc<Strip>>> {
         Ok(None)
     }
 
@@ -191,10 +196,10 @@ impl Eval<'_> {
         selection: &mut Bitmap,
     ) -> Result<()> {
         if let FieldTest::Value(predicate) = test
-            && let Some(rows) = self.source.templates(name, leaf, predicate)?
+            && let Some(rows) = self.source.coded(name, leaf, predicate)?
         {
-            template::apply(predicate, &rows, selection);
-            return Ok(());
+            let strip = || self.source.slot_values(name);
+            return coded::apply(predicate, &rows, strip, selection);
         }
         let column = self.source.column(name)?;
         match test {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::coded::Verdicts;
 use super::predicate::ValuePredicate;
 use super::{CompiledFilter, FieldTest, Node};
 use crate::error::Result;
@@ -69,14 +70,15 @@ pub(crate) trait BlockFacts {
     /// that `bounds` says. True if that is not known.
     fn may_hold(&self, name: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool>;
 
-    /// The verdicts of the predicate of leaf `leaf` on the templates of the field's page, if it
-    /// has templates. Each row of the page, absent ones included, is of one of them.
-    fn templates(
+    /// The verdicts of the predicate of leaf `leaf` on the templates of the field's page, or on
+    /// the values of its dictionary, if it has some. Each row of the page, absent ones included,
+    /// is of one of them.
+    fn verdicts(
         &self,
         _name: &str,
         _leaf: usize,
         _predicate: &ValuePredicate,
-    ) -> Result<Option<Arc<Vec<Verdict>>>> {
+    ) -> Result<Option<Arc<Verdicts>>> {
         Ok(None)
     }
 }
@@ -247,10 +249,10 @@ fn judge_field(
             judged
         };
         let judged = match judged {
-            Verdict::Maybe => facts.templates(name, leaf, predicate)?.map_or(judged, |verdicts| {
-                let first = verdicts.first().copied().unwrap_or(judged);
-                if verdicts.iter().all(|v| *v == first) { first } else { judged }
-            }),
+            Verdict::Maybe => {
+                let known = facts.verdicts(name, leaf, predicate)?;
+                known.and_then(|verdicts| verdicts.common()).unwrap_or(judged)
+            }
             sure => sure,
         };
         add(judged);

@@ -13,6 +13,7 @@
 
 mod address;
 mod chars;
+mod coded;
 mod column;
 mod compile;
 mod eval;
@@ -23,6 +24,7 @@ mod pattern;
 mod phrase;
 mod predicate;
 mod set;
+mod slots;
 mod stream;
 mod template;
 #[cfg(test)]
@@ -34,12 +36,13 @@ mod time;
 use std::sync::Arc;
 
 pub(crate) use chars::is_word_char;
+pub(crate) use coded::{CodedRows, RowNumbers, Verdicts};
 pub(crate) use eval::{ColumnRef, ColumnSource, FilterScratch};
 pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
 pub(crate) use needs::Needs;
 pub(crate) use predicate::ValuePredicate;
 pub(crate) use stream::matches_label;
-pub(crate) use template::{TemplateRows, template_verdicts};
+pub(crate) use template::template_verdicts;
 pub(crate) use time::TimeContext;
 
 use crate::query::ast::{DayRange, FieldOp, StreamSelector, WeekRange};

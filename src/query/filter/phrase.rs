@@ -1,5 +1,7 @@
 //! Words, phrases, prefixes and substrings: a needle with conditions on its neighbours.
 
+use aho_corasick::Span;
+use aho_corasick::packed::Searcher;
 use memchr::memmem::Finder;
 
 use super::chars::{ends_with_word_char, push_lower, starts_with_word_char};
@@ -78,8 +80,76 @@ pub(super) fn is_bounded(text: &[u8], start: usize, len: usize, left: bool, righ
 pub(crate) struct FoldedPhrase {
     /// In lower case already.
     phrase: Phrase,
-    /// Both cases of the least frequent byte of the needle, and its place.
-    rare: Option<(u8, u8, usize)>,
+    rare: Rare,
+}
+
+/// What is searched first: the least frequent bytes of the needle, in all their cases.
+#[derive(Debug, Clone)]
+enum Rare {
+    /// No ASCII text holds a needle that has a character beyond ASCII.
+    Nothing,
+    /// One byte in both cases, and its place.
+    Byte(u8, u8, usize),
+    /// All spellings of a few bytes, and their place.
+    Bytes(Searcher, usize),
+}
+
+/// Bytes that are searched at once: there are eight spellings of three letters.
+const RARE_LEN: usize = 3;
+
+impl Rare {
+    fn of(needle: &[u8]) -> Rare {
+        if !needle.is_ascii() {
+            return Rare::Nothing;
+        }
+        let windows = needle.windows(RARE_LEN).enumerate();
+        let common =
+            |(_, w): &(usize, &[u8])| w.iter().map(|b| u32::from(frequency(*b))).sum::<u32>();
+        if let Some((at, window)) = windows.min_by_key(common)
+            && let Some(searcher) = Searcher::new(spellings(window))
+        {
+            return Rare::Bytes(searcher, at);
+        }
+        let place = needle.iter().enumerate().min_by_key(|(_, b)| frequency(**b));
+        place.map_or(Rare::Nothing, |(i, &b)| Rare::Byte(b, b.to_ascii_uppercase(), i))
+    }
+
+    /// The first place at or behind `from` where they stand, and their place in the needle.
+    fn find(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
+        match self {
+            Rare::Nothing => None,
+            Rare::Byte(lower, upper, place) => {
+                let from = from + place;
+                let at = memchr::memchr2(*lower, *upper, text.get(from..)?)?;
+                Some((from + at, *place))
+            }
+            Rare::Bytes(searcher, place) => {
+                let from = from + place;
+                if from > text.len() {
+                    return None;
+                }
+                let hit = searcher.find_in(text, Span::from(from..text.len()))?;
+                Some((hit.start(), *place))
+            }
+        }
+    }
+}
+
+/// All ways to write ASCII letters in lower and upper case.
+fn spellings(lower: &[u8]) -> Vec<Vec<u8>> {
+    let mut out = vec![Vec::new()];
+    for b in lower {
+        let upper = b.to_ascii_uppercase();
+        let mut longer = Vec::with_capacity(out.len() * 2);
+        for start in out {
+            if upper != *b {
+                longer.push([start.as_slice(), &[upper]].concat());
+            }
+            longer.push([start.as_slice(), &[*b]].concat());
+        }
+        out = longer;
+    }
+    out
 }
 
 impl FoldedPhrase {
@@ -94,14 +164,7 @@ impl FoldedPhrase {
     }
 
     fn of(phrase: Phrase) -> FoldedPhrase {
-        let needle = phrase.needle();
-        // No ASCII text holds a needle that has a character beyond ASCII.
-        let rare = if needle.is_ascii() {
-            let place = needle.iter().enumerate().min_by_key(|(_, b)| frequency(**b));
-            place.map(|(i, &b)| (b, b.to_ascii_uppercase(), i))
-        } else {
-            None
-        };
+        let rare = Rare::of(phrase.needle());
         FoldedPhrase { phrase, rare }
     }
 
@@ -132,17 +195,16 @@ impl FoldedPhrase {
 
     /// The next place in an ASCII text, neighbours not considered.
     pub(crate) fn next_ascii(&self, text: &[u8], from: usize) -> Option<usize> {
-        let (lower, upper, place) = self.rare?;
         let needle = self.phrase.needle();
-        let mut at = from + place;
+        let mut from = from;
         loop {
-            at += memchr::memchr2(lower, upper, text.get(at..)?)?;
+            let (at, place) = self.rare.find(text, from)?;
             let start = at - place;
             let window = text.get(start..start + needle.len())?;
             if window.eq_ignore_ascii_case(needle) {
                 return Some(start);
             }
-            at += 1;
+            from = start + 1;
         }
     }
 

@@ -1,5 +1,4 @@
-//! Predicates on template columns: each template is asked once, and only the rows of templates
-//! whose answer depends on the values of slots are rendered.
+//! Predicates on templates: what can be said of all rows of a template without their slots.
 //!
 //! The answer for a template is about all texts that it can stand for:
 //!
@@ -12,41 +11,38 @@
 //!
 //! Slots of which nothing is known (classes 0) leave everything open.
 
-use std::ops::Range;
-use std::sync::Arc;
-
+use super::coded::Verdicts;
 use super::column::search;
 use super::judge::Verdict;
 use super::needs::Needs;
 use super::phrase::{FoldedPhrase, Phrase};
 use super::predicate::{RegexPredicate, ValuePredicate};
-use crate::codec::template::{PlacedSlot, SLOT, Slot, TemplateTable, classes_of};
-use crate::codec::{Bitmap, Strip};
+use super::slots::with_slots;
+use crate::codec::Bitmap;
+use crate::codec::template::{SLOT, TemplateTable};
 
-/// The rows of a strip in template form, and the answer for each template.
-#[derive(Debug, Clone)]
-pub(crate) struct TemplateRows {
-    /// The strip; of templates.
-    pub(crate) strip: Arc<Strip>,
-    /// For each template of the page.
-    pub(crate) verdicts: Arc<Vec<Verdict>>,
-    /// Rows whose value is a constant of their stream instead, ascending, and that value.
-    pub(crate) constants: Vec<(Range<usize>, Vec<u8>)>,
-}
-
-/// The verdict of a predicate on the rows of each template.
-pub(crate) fn template_verdicts(predicate: &ValuePredicate, table: &TemplateTable) -> Vec<Verdict> {
-    match predicate {
+/// The verdicts of a predicate on the rows of each template.
+pub(crate) fn template_verdicts(predicate: &ValuePredicate, table: &TemplateTable) -> Verdicts {
+    let each = match predicate {
+        ValuePredicate::Phrase(phrase) => {
+            let (each, inside) = needle_verdicts(&Needle::of(phrase), table, None);
+            return Verdicts::with_slots(each, inside);
+        }
         ValuePredicate::Const(answer) => vec![Verdict::of(*answer); table.len()],
-        ValuePredicate::Phrase(phrase) => needle_verdicts(&Needle::of(phrase), table),
         ValuePredicate::Folded(phrase) => folded_verdicts(phrase, table),
         ValuePredicate::AllPhrases(all) => {
-            let each = all.iter().map(|phrase| needle_verdicts(&Needle::of(phrase), table));
-            combine(each, table, Verdict::All, Verdict::and)
+            let needs = all.iter().map(|phrase| (Needle::of(phrase), phrase.needle().len()));
+            let mut needs: Vec<(Needle<'_>, usize)> = needs.collect();
+            needs.sort_by_key(|(_, len)| std::cmp::Reverse(*len));
+            let mut open = Narrowed::all(table);
+            for (needle, _) in &needs {
+                open.and(needle_verdicts(needle, table, open.alive()).0);
+            }
+            open.verdicts
         }
         ValuePredicate::AnyPhrase(set) if !set.has_empty() => {
-            let each = set.phrases().iter().map(|p| needle_verdicts(&Needle::of(p), table));
-            combine(each, table, Verdict::None, Verdict::or)
+            let each = set.phrases().iter().map(|p| needle_verdicts(&Needle::of(p), table, None).0);
+            any_of(each, table)
         }
         ValuePredicate::Regex(regex) => regex_verdicts(regex, table),
         ValuePredicate::Empty | ValuePredicate::NonEmpty => {
@@ -60,75 +56,83 @@ pub(crate) fn template_verdicts(predicate: &ValuePredicate, table: &TemplateTabl
             (0..table.len()).map(of).collect()
         }
         _ => {
-            let mut verdicts = needs_verdicts(&predicate.needs(), table);
+            let mut verdicts = needs_verdicts(&predicate.needs(), table, None);
             decide_constants(predicate, table, &mut verdicts);
             verdicts
         }
+    };
+    Verdicts::new(each)
+}
+
+/// Verdicts that get narrower with each condition that all rows have to meet.
+struct Narrowed {
+    verdicts: Vec<Verdict>,
+    alive: Bitmap,
+}
+
+impl Narrowed {
+    fn all(table: &TemplateTable) -> Narrowed {
+        let (verdicts, alive) = (vec![Verdict::All; table.len()], Bitmap::full(table.len()));
+        Narrowed { verdicts, alive }
+    }
+
+    /// The templates that are not excluded yet.
+    fn alive(&self) -> Option<&Bitmap> {
+        Some(&self.alive)
+    }
+
+    fn and(&mut self, verdicts: Vec<Verdict>) {
+        for (to, verdict) in self.verdicts.iter_mut().zip(verdicts) {
+            *to = to.and(verdict);
+        }
+        let verdicts = &self.verdicts;
+        self.alive.retain(|t| verdicts.get(t) != Some(&Verdict::None));
     }
 }
 
-/// Takes the rows that do not pass out of `selection`.
-pub(super) fn apply(predicate: &ValuePredicate, rows: &TemplateRows, selection: &mut Bitmap) {
-    let Strip::Templates(strip) = &*rows.strip else { return };
-    let mut text = Vec::new();
-    let ids = strip.ids();
-    let mut constants = rows.constants.iter().peekable();
-    let mut last: Option<(&[u8], bool)> = None;
-    selection.retain(|row| {
-        while constants.next_if(|(range, _)| range.end <= row).is_some() {}
-        if let Some((_, value)) = constants.peek().filter(|(range, _)| range.start <= row) {
-            return match last {
-                Some((known, passes)) if std::ptr::eq(known, value.as_slice()) => passes,
-                _ => {
-                    let passes = predicate.matches(value);
-                    last = Some((value, passes));
-                    passes
-                }
-            };
-        }
-        let id = ids.get(row).map_or(usize::MAX, |id| *id as usize);
-        match rows.verdicts.get(id) {
-            Some(Verdict::None) => false,
-            Some(Verdict::All) => true,
-            _ => {
-                text.clear();
-                strip.render(row, &mut text);
-                predicate.matches(&text)
-            }
-        }
-    });
-}
-
-/// Joins the verdicts of several predicates.
-fn combine(
-    each: impl Iterator<Item = Vec<Verdict>>,
-    table: &TemplateTable,
-    start: Verdict,
-    join: impl Fn(Verdict, Verdict) -> Verdict,
-) -> Vec<Verdict> {
-    let mut out = vec![start; table.len()];
+fn any_of(each: impl Iterator<Item = Vec<Verdict>>, table: &TemplateTable) -> Vec<Verdict> {
+    let mut out = vec![Verdict::None; table.len()];
     for verdicts in each {
-        out.iter_mut().zip(verdicts).for_each(|(to, verdict)| *to = join(*to, verdict));
+        out.iter_mut().zip(verdicts).for_each(|(to, verdict)| *to = to.or(verdict));
     }
     out
 }
 
-/// Templates that do not meet the needs have no rows that pass.
-fn needs_verdicts(needs: &Needs, table: &TemplateTable) -> Vec<Verdict> {
+/// Templates that do not meet the needs, or are not `alive`, have no rows that pass.
+fn needs_verdicts(needs: &Needs, table: &TemplateTable, alive: Option<&Bitmap>) -> Vec<Verdict> {
     match needs {
         Needs::Nothing => vec![Verdict::Maybe; table.len()],
         Needs::Text { bytes, bounds, .. } => {
             let finder = Phrase::substring(bytes);
             let (left, right) = *bounds;
-            let verdicts = needle_verdicts(&Needle { left, right, ..Needle::of(&finder) }, table);
+            let needle = Needle { left, right, ..Needle::of(&finder) };
+            let verdicts = needle_verdicts(&needle, table, alive).0;
             verdicts.into_iter().map(|v| v.and(Verdict::Maybe)).collect()
         }
         Needs::All(all) => {
-            combine(all.iter().map(|n| needs_verdicts(n, table)), table, Verdict::All, Verdict::and)
+            // What is long is rare, most of the time, and leaves few templates for the rest.
+            let mut all: Vec<(usize, &Needs)> = all.iter().map(|n| (shortest(n), n)).collect();
+            all.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
+            let mut open = Narrowed::all(table);
+            if let Some(alive) = alive {
+                open.alive = alive.clone();
+            }
+            for (_, need) in all {
+                open.and(needs_verdicts(need, table, open.alive()));
+            }
+            open.verdicts
         }
-        Needs::Any(any) => {
-            combine(any.iter().map(|n| needs_verdicts(n, table)), table, Verdict::None, Verdict::or)
-        }
+        Needs::Any(any) => any_of(any.iter().map(|n| needs_verdicts(n, table, alive)), table),
+    }
+}
+
+/// The length of the shortest literal that may be all there is.
+fn shortest(needs: &Needs) -> usize {
+    match needs {
+        Needs::Nothing => 0,
+        Needs::Text { bytes, .. } => bytes.len(),
+        Needs::All(all) => all.iter().map(shortest).max().unwrap_or(0),
+        Needs::Any(any) => any.iter().map(shortest).min().unwrap_or(0),
     }
 }
 
@@ -142,7 +146,7 @@ fn decide_constants(predicate: &ValuePredicate, table: &TemplateTable, verdicts:
 }
 
 fn regex_verdicts(regex: &RegexPredicate, table: &TemplateTable) -> Vec<Verdict> {
-    let mut verdicts = needs_verdicts(&regex.needs, table);
+    let mut verdicts = needs_verdicts(&regex.needs, table, None);
     let meta = regex.regex.meta();
     // Without assertions a match depends on nothing but its own bytes.
     let local = regex.regex.hir().is_some_and(|hir| hir.properties().look_set().is_empty());
@@ -167,12 +171,16 @@ fn regex_verdicts(regex: &RegexPredicate, table: &TemplateTable) -> Vec<Verdict>
 
 /// What is searched.
 #[derive(Clone, Copy)]
-struct Needle<'a> {
+pub(super) struct Needle<'a> {
     phrase: &'a Phrase,
-    bytes: &'a [u8],
-    left: bool,
-    right: bool,
-    fold: bool,
+    /// In lower case if case does not count.
+    pub(super) bytes: &'a [u8],
+    /// Whether no word may go on to the left.
+    pub(super) left: bool,
+    /// Whether no word may go on to the right.
+    pub(super) right: bool,
+    /// Whether case does not count.
+    pub(super) fold: bool,
 }
 
 impl<'a> Needle<'a> {
@@ -189,21 +197,38 @@ impl<'a> Needle<'a> {
     }
 }
 
-fn needle_verdicts(needle: &Needle<'_>, table: &TemplateTable) -> Vec<Verdict> {
+/// The verdicts on a needle: none for templates that are not `alive`. For templates in whose rows
+/// the needle can stand in a slot only, those slots too.
+fn needle_verdicts(
+    needle: &Needle<'_>,
+    table: &TemplateTable,
+    alive: Option<&Bitmap>,
+) -> (Vec<Verdict>, Vec<(u32, u16)>) {
     if needle.bytes.contains(&SLOT) {
-        return vec![Verdict::Maybe; table.len()];
+        return (vec![Verdict::Maybe; table.len()], Vec::new());
     }
-    let found = search(
-        table.texts(),
-        needle.bytes.len(),
-        |bytes, from| needle.phrase.next(bytes, from),
-        |text, start| {
-            let (left, right) = (needle.left, needle.right);
-            !needle.touches_slot(text, start)
-                && super::phrase::is_bounded(text, start, needle.bytes.len(), left, right)
-        },
-    );
-    with_slots(needle, table, &found)
+    let next = |bytes: &[u8], from| needle.phrase.next(bytes, from);
+    let accept = |text: &[u8], start| {
+        let (left, right) = (needle.left, needle.right);
+        !needle.touches_slot(text, start)
+            && super::phrase::is_bounded(text, start, needle.bytes.len(), left, right)
+    };
+    let sparse = alive.filter(|alive| alive.count() * 4 < table.len());
+    let found = match sparse {
+        None => search(table.texts(), needle.bytes.len(), next, accept),
+        Some(alive) => {
+            let mut found = Bitmap::empty(table.len());
+            for t in alive.iter() {
+                let text = table.texts().get(t);
+                let hits = std::iter::successors(next(text, 0), |at| next(text, at + 1));
+                if hits.into_iter().any(|start| accept(text, start)) {
+                    found.set(t);
+                }
+            }
+            found
+        }
+    };
+    with_slots(needle, table, &found, alive)
 }
 
 fn folded_verdicts(phrase: &FoldedPhrase, table: &TemplateTable) -> Vec<Verdict> {
@@ -218,7 +243,7 @@ fn folded_verdicts(phrase: &FoldedPhrase, table: &TemplateTable) -> Vec<Verdict>
             |bytes, from| phrase.next_ascii(bytes, from),
             |text, start| !needle.touches_slot(text, start) && phrase.bounded(text, start),
         );
-        return with_slots(&needle, table, &found);
+        return with_slots(&needle, table, &found, None).0;
     }
     // Folding may change lengths beyond ASCII; such templates are left to their rows.
     let mut found = Bitmap::empty(table.len());
@@ -232,7 +257,7 @@ fn folded_verdicts(phrase: &FoldedPhrase, table: &TemplateTable) -> Vec<Verdict>
             from = start + 1;
         }
     }
-    let mut verdicts = with_slots(&needle, table, &found);
+    let mut verdicts = with_slots(&needle, table, &found, None).0;
     for ((t, verdict), text) in verdicts.iter_mut().enumerate().zip(table.texts().iter()) {
         if !text.is_ascii() {
             *verdict = match table.slots(t).1 {
@@ -242,181 +267,6 @@ fn folded_verdicts(phrase: &FoldedPhrase, table: &TemplateTable) -> Vec<Verdict>
         }
     }
     verdicts
-}
-
-/// The verdicts on templates of which `found` hold the needle in their text.
-fn with_slots(needle: &Needle<'_>, table: &TemplateTable, found: &Bitmap) -> Vec<Verdict> {
-    let digit = needle.bytes.iter().any(u8::is_ascii_digit);
-    // Whether some byte of the needle can stand in a slot of these classes.
-    let mut fits_any = [false; 32];
-    for (classes, fits) in (0u8..).zip(&mut fits_any) {
-        *fits = needle.bytes.iter().any(|b| may_be(*b, classes, needle.fold));
-    }
-    let mut texts = table.texts().iter();
-    let of = |t: usize| {
-        let text = texts.next().unwrap_or(&[]);
-        if found.get(t) {
-            return Verdict::All;
-        }
-        let slots = table.slots(t).1;
-        let takes_part = |(i, slot): (usize, &PlacedSlot)| {
-            if slot.classes == 0 {
-                return true;
-            }
-            // With boundaries on both sides the needle holds the whole run, digit included.
-            if needle.left && needle.right && slot.digit && !digit {
-                return false;
-            }
-            fits_any.get(usize::from(slot.classes)).is_none_or(|fits| *fits)
-                && Around::of(text, slots, i).may_match(needle, digit, slot, slots, table)
-        };
-        if slots.iter().enumerate().any(takes_part) { Verdict::Maybe } else { Verdict::None }
-    };
-    (0..table.len()).map(of).collect()
-}
-
-/// Whether a byte can stand in a value all of whose bytes have `classes`.
-fn may_be(b: u8, classes: u8, fold: bool) -> bool {
-    let has = |b: u8| classes_of(&[b]) & classes == classes;
-    has(b) || fold && (has(b.to_ascii_uppercase()) || b >= 0x80)
-}
-
-/// The text around a slot, up to its neighbours.
-struct Around<'a> {
-    before: &'a [u8],
-    after: &'a [u8],
-    is_first: bool,
-    is_last: bool,
-}
-
-impl<'a> Around<'a> {
-    fn of(text: &'a [u8], slots: &[PlacedSlot], i: usize) -> Around<'a> {
-        let at_of = |i: usize| slots.get(i).map(|slot| slot.at as usize);
-        let at = at_of(i).unwrap_or(0);
-        let from = i.checked_sub(1).and_then(at_of).map(|at| at + 1);
-        let to = at_of(i + 1);
-        Around {
-            before: text.get(from.unwrap_or(0)..at).unwrap_or(&[]),
-            after: text.get(at + 1..to.unwrap_or(text.len())).unwrap_or(&[]),
-            is_first: from.is_none(),
-            is_last: to.is_none(),
-        }
-    }
-
-    /// Whether the needle may match with `i..j` of it in the slot, for some of its bytes.
-    fn may_match(
-        &self,
-        needle: &Needle<'_>,
-        needle_digit: bool,
-        slot: &PlacedSlot,
-        slots: &[PlacedSlot],
-        table: &TemplateTable,
-    ) -> bool {
-        let bytes = needle.bytes;
-        let fits = |b: &u8| may_be(*b, slot.classes, needle.fold);
-        let values = match slot.slot {
-            Slot::Same { of } => slots.get(usize::from(of)).map_or(slot.slot, |same| same.slot),
-            own => own,
-        };
-        for i in 0..bytes.len() {
-            if !self.starts(needle, i) {
-                continue;
-            }
-            let run = bytes.iter().skip(i).take_while(|b| fits(b)).count();
-            for j in i + 1..=i + run {
-                if !self.ends(needle, j) {
-                    continue;
-                }
-                let (from_start, to_end) = (i > 0 || needle.left, j < bytes.len() || needle.right);
-                let whole_left = needle.left || i > 0 && !is_alphanumeric(self.before.last());
-                let whole_right =
-                    needle.right || j < bytes.len() && !is_alphanumeric(self.after.first());
-                if whole_left && whole_right && slot.digit && !needle_digit {
-                    continue;
-                }
-                let part = bytes.get(i..j).unwrap_or(&[]);
-                if needle.fold || may_hold(values, part, from_start, to_end, table) {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    /// Whether the text before the slot lets its value, or a place in it, be byte `i` of the
-    /// needle.
-    fn starts(&self, needle: &Needle<'_>, i: usize) -> bool {
-        if i == 0 {
-            return !needle.left || !is_word(self.before.last());
-        }
-        let tail = self.before.len().min(i);
-        let want = needle.bytes.get(i - tail..i).unwrap_or(&[]);
-        let have = self.before.get(self.before.len() - tail..).unwrap_or(&[]);
-        same(want, have, needle.fold) && (tail == i || !self.is_first)
-    }
-
-    /// Whether the text behind the slot lets the slot's last byte be that before `j`.
-    fn ends(&self, needle: &Needle<'_>, j: usize) -> bool {
-        let rest = needle.bytes.get(j..).unwrap_or(&[]);
-        if rest.is_empty() {
-            return !needle.right || !is_word(self.after.first());
-        }
-        let head = self.after.len().min(rest.len());
-        let want = rest.get(..head).unwrap_or(&[]);
-        let have = self.after.get(..head).unwrap_or(&[]);
-        same(want, have, needle.fold) && (head == rest.len() || !self.is_last)
-    }
-}
-
-fn same(want: &[u8], have: &[u8], fold: bool) -> bool {
-    if fold { !have.is_ascii() || want.eq_ignore_ascii_case(have) } else { want == have }
-}
-
-/// Whether a byte surely belongs to a word.
-fn is_word(b: Option<&u8>) -> bool {
-    b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
-}
-
-fn is_alphanumeric(b: Option<&u8>) -> bool {
-    b.is_some_and(u8::is_ascii_alphanumeric)
-}
-
-/// Whether a value of the slot may hold `part`, at its start, at its end, or as a whole.
-fn may_hold(
-    slot: Slot,
-    part: &[u8],
-    from_start: bool,
-    to_end: bool,
-    table: &TemplateTable,
-) -> bool {
-    let whole = from_start && to_end;
-    let by_length = |len: usize| if whole { part.len() == len } else { part.len() <= len };
-    match slot {
-        Slot::Int { digits: 0, base, width } => {
-            let number = part.iter().try_fold(0u64, |n, b| {
-                n.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0')))
-            });
-            let max = u64::MAX.checked_shr(64 - u32::from(width)).unwrap_or(0);
-            let in_range = |n: u64| n >= base && n - base <= max;
-            (!from_start || part.len() == 1 || part.first() != Some(&b'0'))
-                && (!whole || number.is_some_and(in_range))
-        }
-        Slot::Int { digits, .. } => by_length(digits.into()),
-        Slot::Hex { digits, .. } => by_length(digits.into()),
-        Slot::Codes { first, count } => {
-            let first = first as usize;
-            (first..first + usize::from(count)).map(|i| table.dictionary().get(i)).any(|value| {
-                match (from_start, to_end) {
-                    (true, true) => value == part,
-                    (true, false) => value.starts_with(part),
-                    (false, true) => value.ends_with(part),
-                    (false, false) => memchr::memmem::find(value, part).is_some(),
-                }
-            })
-        }
-        Slot::Field { len: 0, .. } | Slot::Text { .. } | Slot::Same { .. } => true,
-        Slot::Field { len, .. } => by_length(len.into()),
-    }
 }
 
 #[cfg(test)]

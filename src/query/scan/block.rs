@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::codec::template::TemplateTable;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Result;
 use crate::part::{
@@ -15,26 +17,30 @@ use crate::query::ast::{MESSAGE_FIELD, STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD
 use crate::query::column::Column;
 use crate::query::fields::FieldSet;
 use crate::query::filter::{
-    ColumnRef, ColumnSource, TemplateRows, ValuePredicate, Verdict, template_verdicts,
+    CodedRows, ColumnRef, ColumnSource, RowNumbers, ValuePredicate, Verdict, Verdicts,
+    template_verdicts,
 };
 use crate::record::TextVec;
+
+/// Something for each field: a block may have thousands.
+type ByName<T> = HashMap<Box<str>, T, RandomState>;
 
 /// A block and what has been found out about its columns.
 pub(crate) struct BlockScan<'a> {
     pub(super) reader: BlockReader<'a>,
     cx: &'a ReadContext<'a>,
-    columns: RefCell<Vec<(Arc<str>, Rc<ScanColumn>)>>,
+    columns: RefCell<ByName<Rc<ScanColumn>>>,
     stream_texts: OnceCell<Arc<TextVec>>,
     stream_ids: OnceCell<Arc<TextVec>>,
     output: OnceCell<Vec<Arc<str>>>,
     verdicts: RefCell<Vec<LeafVerdicts>>,
 }
 
-/// What the predicate of a leaf says of the templates of a page.
+/// What the predicate of a leaf says of the templates or values of a page.
 struct LeafVerdicts {
     leaf: usize,
-    table: Arc<TemplateTable>,
-    verdicts: Arc<Vec<Verdict>>,
+    page: u64,
+    verdicts: Arc<Verdicts>,
 }
 
 /// A column of a block with the parts of it that strips share.
@@ -71,7 +77,7 @@ impl<'a> BlockScan<'a> {
 
     /// Where the values of a field come from; not for `_time`, `_stream` and `_stream_id`.
     pub(crate) fn column(&self, name: &str) -> Result<Rc<ScanColumn>> {
-        if let Some((_, known)) = self.columns.borrow().iter().find(|(n, _)| &**n == name) {
+        if let Some(known) = self.columns.borrow().get(name) {
             return Ok(known.clone());
         }
         let column = Rc::new(ScanColumn {
@@ -81,7 +87,7 @@ impl<'a> BlockScan<'a> {
             dictionary: OnceCell::new(),
             joined: OnceCell::new(),
         });
-        self.columns.borrow_mut().push((Arc::from(name), column.clone()));
+        self.columns.borrow_mut().insert(Box::from(name), column.clone());
         Ok(column)
     }
 
@@ -90,21 +96,32 @@ impl<'a> BlockScan<'a> {
         get_or_try(&column.head, || self.reader.head(page)).cloned()
     }
 
-    /// What the predicate of a leaf says of the templates of a page, found out once.
+    /// What the predicate of a leaf says of the templates of a page, or of the values of its
+    /// dictionary, found out once; `None` if it has neither.
     pub(crate) fn verdicts(
         &self,
         leaf: usize,
         predicate: &ValuePredicate,
-        table: &Arc<TemplateTable>,
-    ) -> Arc<Vec<Verdict>> {
-        let is_known = |v: &&LeafVerdicts| v.leaf == leaf && Arc::ptr_eq(&v.table, table);
-        if let Some(known) = self.verdicts.borrow().iter().find(is_known) {
-            return known.verdicts.clone();
+        column: &ScanColumn,
+        page: &PageRef,
+    ) -> Result<Option<Arc<Verdicts>>> {
+        if !matches!(page.encoding, Encoding::Dictionary | Encoding::Templates) {
+            return Ok(None);
         }
-        let verdicts = Arc::new(template_verdicts(predicate, table));
-        let table = table.clone();
-        self.verdicts.borrow_mut().push(LeafVerdicts { leaf, table, verdicts: verdicts.clone() });
-        verdicts
+        let is_known = |v: &&LeafVerdicts| v.leaf == leaf && v.page == page.offset;
+        if let Some(known) = self.verdicts.borrow().iter().find(is_known) {
+            return Ok(Some(known.verdicts.clone()));
+        }
+        let head = self.head(column, page)?;
+        let verdicts = match (head.templates(), head.dictionary()) {
+            (Some(table), _) => template_verdicts(predicate, table),
+            (None, Some(values)) => Verdicts::of_dictionary(predicate, values),
+            (None, None) => return Ok(None),
+        };
+        let verdicts = Arc::new(verdicts);
+        let known = LeafVerdicts { leaf, page: page.offset, verdicts: verdicts.clone() };
+        self.verdicts.borrow_mut().push(known);
+        Ok(Some(verdicts))
     }
 
     fn sparse<'c>(&self, column: &'c ScanColumn) -> Result<Option<&'c SparseColumn>> {
@@ -249,8 +266,8 @@ impl ScanColumn {
     }
 }
 
-/// A strip of templates, and the rows whose value is a constant instead.
-type TemplateStripRows = (Arc<Strip>, Vec<(Range<usize>, Vec<u8>)>);
+/// Rows whose value is a constant of their stream, ascending, and that value.
+type ConstantRows = Vec<(Range<usize>, Vec<u8>)>;
 
 /// One strip of a block as a source of columns.
 pub(crate) struct StripSource<'b, 'a> {
@@ -259,7 +276,7 @@ pub(crate) struct StripSource<'b, 'a> {
     pub(super) rows: usize,
     runs: OnceCell<Vec<(usize, Range<usize>)>>,
     run_ends: OnceCell<Arc<Vec<u32>>>,
-    cache: RefCell<Vec<(Arc<str>, Arc<Column>)>>,
+    cache: RefCell<ByName<Arc<Column>>>,
 }
 
 impl<'b, 'a> StripSource<'b, 'a> {
@@ -283,7 +300,7 @@ impl<'b, 'a> StripSource<'b, 'a> {
 
     /// The values of a field, kept for the next time.
     pub(crate) fn shared(&self, name: &str) -> Result<Arc<Column>> {
-        if let Some((_, known)) = self.cache.borrow().iter().find(|(n, _)| &**n == name) {
+        if let Some(known) = self.cache.borrow().get(name) {
             return Ok(known.clone());
         }
         let column = Arc::new(match name {
@@ -295,7 +312,7 @@ impl<'b, 'a> StripSource<'b, 'a> {
                 self.stored(&column)?
             }
         });
-        self.cache.borrow_mut().push((Arc::from(name), column.clone()));
+        self.cache.borrow_mut().insert(Box::from(name), column.clone());
         Ok(column)
     }
 
@@ -335,20 +352,23 @@ impl<'b, 'a> StripSource<'b, 'a> {
 
     /// The strip of a field that is stored as templates, and the rows whose value is a constant
     /// of their stream instead.
-    pub(super) fn template_strip(&self, name: &str) -> Result<Option<TemplateStripRows>> {
-        if [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&name) {
+    pub(super) fn template_strip(&self, name: &str) -> Result<Option<(Arc<Strip>, ConstantRows)>> {
+        if is_special(name) {
             return Ok(None);
         }
-        let column = self.block.column(name)?;
-        let page = match &column.column.page {
-            ColumnPage::Page(page) if page.encoding == Encoding::Templates => page,
-            _ => return Ok(None),
-        };
+        let Some(constants) = self.constants(&*self.block.column(name)?)? else { return Ok(None) };
+        Ok(self.slot_values(name)?.map(|strip| (strip, constants)))
+    }
+
+    /// The rows whose value is a constant of their stream instead of one of the page, and that
+    /// value; `None` if all rows are such.
+    fn constants(&self, column: &ScanColumn) -> Result<Option<ConstantRows>> {
+        let of_runs = &column.column.constants;
         let mut constants = Vec::new();
-        match &column.column.constants {
+        match of_runs {
             RunConstants::None => {}
             RunConstants::Every(_) => return Ok(None),
-            of_runs @ RunConstants::PerRun { .. } => {
+            RunConstants::PerRun { .. } => {
                 let mut covered = 0;
                 for (run, rows) in self.runs()? {
                     let value = of_runs.get(*run);
@@ -362,33 +382,44 @@ impl<'b, 'a> StripSource<'b, 'a> {
                 }
             }
         }
-        let head = self.block.head(&column, page)?;
-        let strip = self.block.reader.strip(page, &head, self.strip)?;
-        Ok(Some((strip, constants)))
+        Ok(Some(constants))
     }
 
     /// The values of the given rows of a field, which ascend.
     pub(crate) fn gather(&self, name: &str, rows: &[u32]) -> Result<Column> {
-        let known = self.cache.borrow().iter().any(|(n, _)| &**n == name);
-        if !known
-            && let Some((strip, constants)) = self.template_strip(name)?
-            && let Strip::Templates(strip) = &*strip
-        {
-            let mut out = TextVec::with_capacity(rows.len(), 0);
-            let mut constants = constants.iter().peekable();
-            for row in rows.iter().map(|row| *row as usize) {
-                while constants.next_if(|(range, _)| range.end <= row).is_some() {}
-                match constants.peek().filter(|(range, _)| range.start <= row) {
-                    Some((_, value)) => out.push(value),
-                    None => {
-                        strip.render(row, out.open());
-                        out.close();
-                    }
-                }
-            }
-            return Ok(Column::text(out));
+        let is_known = self.cache.borrow().contains_key(name);
+        if is_known || is_special(name) {
+            return Ok(self.shared(name)?.gather(rows));
         }
-        Ok(self.shared(name)?.gather(rows))
+        let column = self.block.column(name)?;
+        let ColumnPage::Page(page) = &column.column.page else {
+            return Ok(self.shared(name)?.gather(rows));
+        };
+        let Some(constants) = self.constants(&column)? else {
+            return Ok(self.shared(name)?.gather(rows));
+        };
+        let head = self.block.head(&column, page)?;
+        let strip = self.block.reader.strip(page, &head, self.strip)?;
+        if constants.is_empty()
+            && let Some(column) = gather_typed(&strip, rows)
+        {
+            return Ok(column);
+        }
+        let mut out = TextVec::with_capacity(rows.len(), 0);
+        let mut scratch = Vec::new();
+        let mut constants = constants.iter().peekable();
+        for row in rows.iter().map(|row| *row as usize) {
+            while constants.next_if(|(range, _)| range.end <= row).is_some() {}
+            match (constants.peek().filter(|(range, _)| range.start <= row), &*strip) {
+                (Some((_, value)), _) => out.push(value),
+                (None, Strip::Templates(strip)) => {
+                    strip.render(row, out.open());
+                    out.close();
+                }
+                (None, strip) => out.push(strip.get(row, &mut scratch)),
+            }
+        }
+        Ok(Column::text(out))
     }
 
     fn stored(&self, column: &ScanColumn) -> Result<Column> {
@@ -502,22 +533,67 @@ impl ColumnSource for StripSource<'_, '_> {
         self.shared(name).map(ColumnRef::Shared)
     }
 
-    fn templates(
+    fn coded(
         &self,
         name: &str,
         leaf: usize,
         predicate: &ValuePredicate,
-    ) -> Result<Option<TemplateRows>> {
-        let Some((strip, constants)) = self.template_strip(name)? else { return Ok(None) };
-        let verdicts = match &*strip {
-            Strip::Templates(rows) => self.block.verdicts(leaf, predicate, rows.table()),
-            _ => return Ok(None),
+    ) -> Result<Option<CodedRows>> {
+        if is_special(name) {
+            return Ok(None);
+        }
+        let column = self.block.column(name)?;
+        let ColumnPage::Page(page) = &column.column.page else { return Ok(None) };
+        let Some(constants) = self.constants(&column)? else { return Ok(None) };
+        let Some(verdicts) = self.block.verdicts(leaf, predicate, &column, page)? else {
+            return Ok(None);
         };
-        Ok(Some(TemplateRows { strip, verdicts, constants }))
+        let head = self.block.head(&column, page)?;
+        let reader = &self.block.reader;
+        let numbers = match (verdicts.common(), page.encoding) {
+            (Some(Verdict::All | Verdict::None), _) => RowNumbers::Unread,
+            (_, Encoding::Templates) => {
+                RowNumbers::Templates(reader.template_ids(page, &head, self.strip)?)
+            }
+            _ => RowNumbers::Codes(reader.strip(page, &head, self.strip)?),
+        };
+        Ok(Some(CodedRows { numbers, verdicts, constants }))
+    }
+
+    fn slot_values(&self, name: &str) -> Result<Option<Arc<Strip>>> {
+        let column = self.block.column(name)?;
+        match &column.column.page {
+            ColumnPage::Page(page) if page.encoding == Encoding::Templates => {
+                let head = self.block.head(&column, page)?;
+                self.block.reader.strip(page, &head, self.strip).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn names_with_prefix(&self, prefix: &str) -> Result<Vec<Arc<str>>> {
         self.block.names_with_prefix(prefix)
+    }
+}
+
+/// Whether a field is made from times or streams, not read from a column.
+fn is_special(name: &str) -> bool {
+    [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&name)
+}
+
+/// The given rows of a strip that keeps its form.
+fn gather_typed(strip: &Strip, rows: &[u32]) -> Option<Column> {
+    match strip {
+        Strip::Codes { codes, dictionary } => {
+            let code = |row: &u32| codes.get(*row as usize).copied().unwrap_or(u32::MAX);
+            let codes = rows.iter().map(code).collect();
+            Some(Column::codes(codes, dictionary.clone()))
+        }
+        Strip::Ints { values, absent: None, exceptions } if exceptions.is_empty() => {
+            let value = |row: &u32| values.get(*row as usize).copied().unwrap_or(0);
+            Some(Column::ints(rows.iter().map(value).collect()))
+        }
+        _ => None,
     }
 }
 

@@ -5,12 +5,11 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::block::{BlockScan, ScanColumn};
-use crate::codec::Encoding;
 use crate::error::Result;
 use crate::index::tokenizer::{Bounds, needle_words};
 use crate::part::{ColumnHeader, ColumnPage, RunConstants};
 use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
-use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts, ValuePredicate, Verdict};
+use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts, ValuePredicate, Verdicts};
 
 /// How much may be read to judge a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +36,7 @@ impl<'b, 'a> Facts<'b, 'a> {
         self.depth.set(depth);
     }
 
-    fn page(&self, column: &ScanColumn, header: &ColumnHeader) -> Result<PageFacts<'static>> {
+    fn page(&self, column: &ScanColumn, header: &ColumnHeader) -> PageFacts<'static> {
         let known = &header.facts;
         // Rows of streams with a constant are not in the page; how many those are is not asked.
         let constants = !matches!(column.column.constants, RunConstants::None);
@@ -55,13 +54,7 @@ impl<'b, 'a> Facts<'b, 'a> {
             out.numbers = Some(numbers);
             out.all_numbers = true;
         }
-        if self.depth.get() == Depth::Filters
-            && let ColumnPage::Page(page) = &column.column.page
-            && page.encoding == Encoding::Dictionary
-        {
-            out.dictionary = self.block.head(column, page)?.dictionary().cloned();
-        }
-        Ok(out)
+        out
     }
 }
 
@@ -105,7 +98,7 @@ impl BlockFacts for Facts<'_, '_> {
             match (&column.column.page, &column.column.header) {
                 (ColumnPage::Absent, _) | (_, None) => facts.listed.push(Cow::Borrowed(b"")),
                 (ColumnPage::Const(value), _) => facts.listed.push(Cow::Owned(value.clone())),
-                (_, Some(header)) => facts.page = Some(self.page(&column, header)?),
+                (_, Some(header)) => facts.page = Some(self.page(&column, header)),
             }
         }
         Ok(facts)
@@ -134,22 +127,18 @@ impl BlockFacts for Facts<'_, '_> {
         self.block.reader().may_hold_all(header, &words)
     }
 
-    fn templates(
+    fn verdicts(
         &self,
         name: &str,
         leaf: usize,
         predicate: &ValuePredicate,
-    ) -> Result<Option<Arc<Vec<Verdict>>>> {
+    ) -> Result<Option<Arc<Verdicts>>> {
         if self.depth.get() != Depth::Filters {
             return Ok(None);
         }
         let column = self.block.column(name)?;
         match &column.column.page {
-            ColumnPage::Page(page) if page.encoding == Encoding::Templates => {
-                let head = self.block.head(&column, page)?;
-                let table = head.templates();
-                Ok(table.map(|table| self.block.verdicts(leaf, predicate, table)))
-            }
+            ColumnPage::Page(page) => self.block.verdicts(leaf, predicate, &column, page),
             _ => Ok(None),
         }
     }

@@ -128,7 +128,7 @@ impl MappedTable {
                 }
                 continue;
             }
-            let template = strip.ids().get(row).map_or(usize::MAX, |id| *id as usize);
+            let template = strip.template(row).unwrap_or(usize::MAX);
             match known.get_mut(template) {
                 Some(Some(code)) => out.codes.push(*code),
                 Some(known) => *known = self.row(strip, row, template, &mut out),

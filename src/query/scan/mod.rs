@@ -13,6 +13,7 @@
 
 mod block;
 mod bound;
+mod deferred;
 mod facts;
 mod frontier;
 mod mapped;

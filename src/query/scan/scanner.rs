@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::block::{BlockScan, StripSource};
 use super::bound::{Direction, TimeBound};
+use super::deferred::Deferred;
 use super::facts::{Depth, Facts};
 use super::frontier::{OpenPart, ScanFilter, ScanTask};
 use super::mapped::TextMap;
@@ -48,6 +49,8 @@ pub(crate) struct Scanner<'q> {
     bound: Option<&'q TimeBound>,
     counters: &'q ScanCounters,
     scratch: FilterScratch,
+    /// Rows that wait for the bound to become final, if they may.
+    deferred: Option<Deferred>,
 }
 
 impl<'q> Scanner<'q> {
@@ -60,7 +63,46 @@ impl<'q> Scanner<'q> {
         bound: Option<&'q TimeBound>,
         counters: &'q ScanCounters,
     ) -> Scanner<'q> {
-        Scanner { ctx, cx, filter, output, bound, counters, scratch: FilterScratch::default() }
+        let scratch = FilterScratch::default();
+        Scanner { ctx, cx, filter, output, bound, counters, scratch, deferred: None }
+    }
+
+    /// Reads the columns of the rows that pass only in [`finish`](Scanner::finish), when most of
+    /// those that are not among the best have been found out by their times alone. Nothing behind
+    /// the scan may drop rows; the bound is told of them here.
+    pub(crate) fn deferring(mut self) -> Scanner<'q> {
+        self.deferred = self.bound.map(|_| Deferred::default());
+        self
+    }
+
+    /// Hands out what was deferred and is still among the best.
+    pub(crate) fn finish(&mut self, out: &mut Sink<'_>) -> Result<Flow> {
+        let (Some(deferred), Some(bound)) = (self.deferred.take(), self.bound) else {
+            return Ok(Flow::Continue);
+        };
+        let rows = deferred.finish(bound);
+        for of_block in rows.chunk_by(|a, b| a.is_beside(b)) {
+            let Some(task) = of_block.first().map(|rows| rows.task.clone()) else { continue };
+            // It was opened before.
+            let reader = task.part.reader.block(self.cx, &task.index, task.block)?;
+            let block = BlockScan::new(reader, self.cx);
+            for rows in of_block {
+                let source = StripSource::new(&block, rows.strip);
+                let scan = StripScan::new(&block, &source, rows.strip, &task.part);
+                let mut selection = Bitmap::empty(block.strip_rows(rows.strip).len());
+                rows.rows.iter().for_each(|(row, _)| selection.set(*row as usize));
+                let batch = scan
+                    .batch(self.output, &selection)
+                    .map(Some)
+                    .or_else(|e| self.counters.damage.skip(e, Some(scan.unit())).map(|()| None))?;
+                let Some(batch) = batch else { continue };
+                self.count_found(batch.rows());
+                if out(batch)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        Ok(Flow::Continue)
     }
 
     /// Hands out the rows of a block that pass.
@@ -104,7 +146,7 @@ impl<'q> Scanner<'q> {
             };
             let source = StripSource::new(&block, strip);
             let scan = StripScan { all_streams, ..StripScan::new(&block, &source, strip, part) };
-            let rows = self.strip(&scan, &open, &mut limit).or_else(|e| {
+            let rows = self.strip(&scan, task, &open, &mut limit).or_else(|e| {
                 let unit = scan.unit();
                 self.counters.damage.skip(e, Some(unit)).map(|()| StripRows::None)
             })?;
@@ -197,6 +239,7 @@ impl<'q> Scanner<'q> {
     fn strip(
         &mut self,
         scan: &StripScan<'_, '_>,
+        task: &ScanTask,
         open: &[usize],
         limit: &mut BlockLimit,
     ) -> Result<StripRows> {
@@ -220,6 +263,12 @@ impl<'q> Scanner<'q> {
         }
         self.filter.filter.eval_parts(open, scan.source, &mut selection, &mut self.scratch)?;
         if !selection.any() {
+            return Ok(StripRows::None);
+        }
+        if let (Some(deferred), Some(bound)) = (&mut self.deferred, self.bound)
+            && let Column::Times(times) = &*scan.source.shared(TIME_FIELD)?
+        {
+            deferred.add(task, scan.strip, &selection, times, bound);
             return Ok(StripRows::None);
         }
         self.count_found(selection.count());

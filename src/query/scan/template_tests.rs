@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use proptest::prelude::*;
 
-use super::tests::scan;
+use super::tests::{scan, scan_with};
+use super::{Direction, TimeBound};
 use crate::codec::template::testing::lines;
 use crate::part::Profile;
 use crate::query::ast::{Filter, Predicate};
@@ -70,6 +71,74 @@ proptest! {
         got.sort();
         want.sort();
         prop_assert_eq!(got, want);
+    }
+}
+
+/// Messages of three templates, with ids, in many blocks.
+fn messages() -> TestParts {
+    let message = |i: usize| match i % 3 {
+        0 => format!("request {:032x} from 10.0.{}.{}", id(i), i % 200, i % 90),
+        1 => format!("request queued behind {}, retry in {}ms", i % 17, i % 1000),
+        _ => format!("slow request: {} statements in {} rounds", i * 31 % 4_000, i % 40),
+    };
+    let row = |i: usize| TestRow { fields: vec![("b", message(i))], ..row("x", i, String::new()) };
+    let rows: Vec<TestRow> = (0..20_000usize).map(row).collect();
+    TestParts::write(&rows, &[rows.len()], 2_500, Profile::Merge)
+}
+
+fn id(i: usize) -> u128 {
+    (i as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+}
+
+#[test]
+fn absent_words_read_filters_only() {
+    let parts = messages();
+    let count = |predicate: Predicate| {
+        let counters = ScanCounters::default();
+        let filter = field("b", predicate);
+        let rows = scan(&parts, &filter, true, &FieldSet::of(["b"]), None, &counters).len();
+        let reads = &counters.reads;
+        let of = [&reads.pages, &reads.strips, &reads.filter_bytes].map(|n| n.load(Relaxed));
+        (rows, of)
+    };
+    for absent in ["absent", "reques", "zzyzx"] {
+        let (rows, [pages, strips, filter_bytes]) = count(Predicate::Phrase(absent.to_owned()));
+        assert_eq!((rows, pages, strips), (0, 0, 0), "{absent}");
+        assert!((1..4_096).contains(&filter_bytes), "{absent}: {filter_bytes}");
+    }
+    // An id is in one block of eight; in others it is denied, or looked for in packed digits.
+    let (rows, [pages, strips, filter_bytes]) =
+        count(Predicate::Phrase(format!("{:032x}", id(9_000))));
+    assert_eq!(rows, 1);
+    assert!(pages <= 4 && strips <= 8, "{pages} heads, {strips} strips");
+    assert!(filter_bytes < 64 << 10, "{filter_bytes}");
+    assert_eq!(count(Predicate::Phrase(format!("{:032x}", 77))).0, 0);
+}
+
+#[test]
+fn what_was_read_once_is_in_the_cache() {
+    let parts = messages();
+    let cache = crate::part::UnitCache::new(64 << 20);
+    let run = |predicate: &Predicate, newest: bool| {
+        let counters = ScanCounters::default();
+        let bound = TimeBound::new(Direction::Newest, 100);
+        let bound = (newest.then_some(&bound), newest);
+        let (filter, fields) = (field("b", predicate.clone()), FieldSet::all());
+        let rows = scan_with(&parts, &filter, true, &fields, bound, &counters, Some(&cache));
+        (rows, counters.reads.read_bytes.load(Relaxed))
+    };
+    for predicate in [
+        Predicate::Phrase("queued".to_owned()),
+        Predicate::Phrase(format!("{:032x}", id(9_000))),
+        Predicate::Substring("t: 31".to_owned()),
+        Predicate::Prefix("retr".to_owned()),
+    ] {
+        for newest in [true, false] {
+            let (first, read) = run(&predicate, newest);
+            let (second, read_again) = run(&predicate, newest);
+            assert!(!first.is_empty() && first == second);
+            assert_eq!(read_again, 0, "{predicate:?}, first {read}");
+        }
     }
 }
 

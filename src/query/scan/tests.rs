@@ -28,6 +28,19 @@ pub(super) fn scan(
     bound: Option<&TimeBound>,
     counters: &ScanCounters,
 ) -> Vec<Out> {
+    scan_with(parts, filter, prune, fields, (bound, false), counters, None)
+}
+
+/// As [`scan`], with columns deferred if the bound says so, and with a cache.
+pub(super) fn scan_with(
+    parts: &TestParts,
+    filter: &Filter,
+    prune: bool,
+    fields: &FieldSet,
+    (bound, defer): (Option<&TimeBound>, bool),
+    counters: &ScanCounters,
+    cache: Option<&dyn PartCache>,
+) -> Vec<Out> {
     test_context(|ctx| {
         let compiled = CompiledFilter::compile(filter, ctx).unwrap();
         let filter = ScanFilter::new(compiled, prune);
@@ -38,14 +51,20 @@ pub(super) fn scan(
             buckets: None,
             map: None,
         };
-        let cx = ReadContext::new(&counters.reads);
+        let cx = match cache {
+            Some(cache) => ReadContext::new(&counters.reads).with_cache(cache),
+            None => ReadContext::new(&counters.reads),
+        };
         let frontier = Frontier::new(parts, &filter, bound, counters);
         let mut scanner = Scanner::new(ctx, &cx, &filter, &output, bound, counters);
+        if defer {
+            scanner = scanner.deferring();
+        }
         let mut out = Vec::new();
         while let Some(task) = frontier.next(&cx).unwrap() {
             scanner
                 .scan(&task, &mut |batch: Batch| {
-                    if let Some(bound) = bound {
+                    if let (Some(bound), false) = (bound, defer) {
                         bound.offer(batch.positions().unwrap().iter().map(|p| p.time));
                     }
                     out.extend(batch_rows(&batch));
@@ -53,6 +72,12 @@ pub(super) fn scan(
                 })
                 .unwrap();
         }
+        scanner
+            .finish(&mut |batch: Batch| {
+                out.extend(batch_rows(&batch));
+                Ok(Flow::Continue)
+            })
+            .unwrap();
         out.sort();
         out
     })
@@ -114,13 +139,16 @@ proptest! {
         block_rows in prop::sample::select(vec![1u32, 3, 8, 65_536]),
         limit in 0usize..8,
         newest: bool,
+        defer: bool,
     ) {
         let parts = TestParts::write(&rows, &cuts, block_rows, Profile::Flush);
         let fields = FieldSet::of(["_time"]);
         let all = scan(&parts, &filter, true, &fields, None, &ScanCounters::default());
         let direction = if newest { Direction::Newest } else { Direction::Oldest };
         let bound = TimeBound::new(direction, limit);
-        let some = scan(&parts, &filter, true, &fields, Some(&bound), &ScanCounters::default());
+        let (bound, counters) = ((Some(&bound), defer), ScanCounters::default());
+        let some = scan_with(&parts, &filter, true, &fields, bound, &counters, None);
+        prop_assert!(some.iter().all(|row| all.contains(row)));
         // Ties of the last place come too; all rows better than it have to be there.
         let best = |rows: &[Out]| {
             let mut times: Vec<String> = rows.iter().map(|(_, r)| r["_time"].clone()).collect();
@@ -164,6 +192,20 @@ fn strips_of_one_block_are_told_apart() {
         scan(&parts, &Filter::All, true, &FieldSet::of(["_time", "n"]), Some(&bound), &counters);
     assert!(newest.iter().any(|(_, r)| r["n"] == "4999") && newest.len() < 2_048);
     assert_eq!(counters.reads.strips.load(Relaxed), 2, "one strip of times, one of n");
+
+    // Columns that are deferred are read of the strips with the newest rows only.
+    let old = |i: i64| TestRow { labels: vec![("a", "w".to_owned())], ..row(i - 100) };
+    let rows: Vec<TestRow> = (0..5_000).map(row).chain((0..5_000).map(old)).collect();
+    let two = TestParts::write(&rows, &[10_000], 65_536, Profile::Flush);
+    let fields = FieldSet::of(["_time", "n"]);
+    let newest = |defer: bool| {
+        let (counters, bound) = (ScanCounters::default(), TimeBound::new(Direction::Newest, 10));
+        let (bound, cache) = ((Some(&bound), defer), crate::part::UnitCache::new(64 << 20));
+        let rows = scan_with(&two, &Filter::All, true, &fields, bound, &counters, Some(&cache));
+        (rows.len(), counters.reads.strips.load(Relaxed))
+    };
+    assert_eq!(newest(true).0, 10);
+    assert!(newest(true).1 <= newest(false).1);
 
     // Nothing is read where headers say that no row can pass.
     let counters = ScanCounters::default();

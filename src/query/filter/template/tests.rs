@@ -1,7 +1,11 @@
 use proptest::prelude::*;
 
+use std::sync::Arc;
+
+use super::super::coded::{CodedRows, RowNumbers, apply};
 use super::super::set::{PhraseSet, TextSet};
 use super::*;
+use crate::codec::Strip;
 use crate::codec::template::testing::{Columns, columns_of, lines, strips, text};
 use crate::query::filter::predicate::{ByteRange, NumberRange};
 use crate::query::regex::Regex;
@@ -13,20 +17,21 @@ fn check(predicate: &ValuePredicate, strips: &[Strip], lines: &[String]) -> [usi
     for strip in strips {
         let Strip::Templates(templates) = strip else { panic!("no templates") };
         let verdicts = Arc::new(template_verdicts(predicate, templates.table()));
-        for id in templates.ids() {
-            given[match verdicts[*id as usize] {
+        for id in templates.ids().ids() {
+            given[match verdicts.of((*id).into()) {
                 Verdict::None => 0,
                 Verdict::All => 1,
                 Verdict::Maybe => 2,
             }] += 1;
         }
         let mut selection = Bitmap::full(strip.len());
-        let strip_rows = TemplateRows {
-            strip: Arc::new(strip.clone()),
+        let strip_rows = CodedRows {
+            numbers: RowNumbers::Templates(templates.ids().clone()),
             verdicts,
             constants: vec![(3..5, lines[0].clone().into_bytes())],
         };
-        apply(predicate, &strip_rows, &mut selection);
+        let values = || Ok(Some(Arc::new(strip.clone())));
+        apply(predicate, &strip_rows, values, &mut selection).unwrap();
         for row in 0..strip.len() {
             let line = match rows.next().unwrap() {
                 _ if (3..5).contains(&row) => &lines[0],
