@@ -113,6 +113,9 @@ pub(crate) struct QueryCounters {
     pub(crate) times: AtomicU64,
     /// Bytes of decoded values.
     pub(crate) decoded_bytes: AtomicU64,
+    /// How often it was asked whether the query may go on.
+    #[cfg(test)]
+    pub(crate) checks: AtomicU64,
 }
 
 /// The memory that a query may hold at a time.
@@ -192,6 +195,8 @@ impl ExecContext<'_> {
     /// # Errors
     /// [`Error::Cancelled`] or [`Error::DeadlineExceeded`].
     pub(crate) fn check(&self) -> Result<()> {
+        #[cfg(test)]
+        self.counters.checks.fetch_add(1, Ordering::Relaxed);
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::column::{Column, push_int, push_time};
+use super::context::ExecContext;
 pub(crate) use super::numbers::Numbers;
 use super::numbers::PairTable;
+use super::sorting::sort_checked;
 use super::time_buckets::{EvenBuckets, TimeBuckets};
+use crate::Result;
 use crate::record::{SortKey, TextVec};
 
 /// Distinct byte strings, numbered from 0 in the order of their arrival, all in one buffer.
@@ -368,27 +371,34 @@ impl GroupTable {
     }
 
     /// Sorts groups by the values of their keys.
-    pub(crate) fn sort(&self, groups: &mut [u32]) {
+    ///
+    /// # Errors
+    /// Those of [`ExecContext::check`].
+    pub(crate) fn sort(&self, groups: &mut [u32], ctx: &ExecContext<'_>) -> Result<()> {
         if let [one] = self.columns.as_slice() {
             let mut sorted = one.with_keys(groups);
-            sorted.sort_unstable_by(|a, b| one.compare(*a, *b));
+            sort_checked(&mut sorted, ctx, |a, b| one.compare(*a, *b))?;
             groups.iter_mut().zip(sorted).for_each(|(group, (_, id))| *group = id);
-            return;
+            return Ok(());
         }
-        let ranks: Vec<Vec<u32>> = (self.columns.iter().enumerate())
+        let ranks = (self.columns.iter().enumerate())
             .map(|(i, column)| {
                 let mut ids: Vec<u32> = groups.iter().map(|g| self.value_number(*g, i)).collect();
                 ids.sort_unstable();
                 ids.dedup();
-                column.ranks(&ids)
+                column.ranks(&ids, ctx)
             })
-            .collect();
+            .collect::<Result<Vec<Vec<u32>>>>()?;
         let rank = |group: u32, (i, ranks): (usize, &Vec<u32>)| {
             ranks.get(self.value_number(group, i) as usize).copied()
         };
-        groups.sort_by_cached_key(|group| {
-            ranks.iter().enumerate().map(|column| rank(*group, column)).collect::<Vec<_>>()
-        });
+        let mut sorted: Vec<(Vec<Option<u32>>, u32)> = groups
+            .iter()
+            .map(|group| (ranks.iter().enumerate().map(|c| rank(*group, c)).collect(), *group))
+            .collect();
+        sort_checked(&mut sorted, ctx, |a, b| a.0.cmp(&b.0))?;
+        groups.iter_mut().zip(sorted).for_each(|(group, (_, id))| *group = id);
+        Ok(())
     }
 
     /// Drops all but the `count` groups that come first when sorted by their keys, or keeps more.
@@ -425,16 +435,16 @@ impl ValueTable {
     }
 
     /// The place of each of these values among them, by the number of the value.
-    fn ranks(&self, ids: &[u32]) -> Vec<u32> {
+    fn ranks(&self, ids: &[u32], ctx: &ExecContext<'_>) -> Result<Vec<u32>> {
         let mut sorted = self.with_keys(ids);
-        sorted.sort_unstable_by(|a, b| self.compare(*a, *b));
+        sort_checked(&mut sorted, ctx, |a, b| self.compare(*a, *b))?;
         let mut ranks = vec![UNSEEN; self.values.len()];
         for (rank, (_, id)) in (0..).zip(sorted) {
             if let Some(slot) = ranks.get_mut(id as usize) {
                 *slot = rank;
             }
         }
-        ranks
+        Ok(ranks)
     }
 }
 

@@ -12,7 +12,7 @@
 //! * [`group`]: rows by equal values of some columns.
 //! * [`json`]: JSON texts.
 //! * [`stats`]: the functions of aggregation.
-//! * [`value_key`]: values compared in the total order.
+//! * [`value_key`], [`sorting`]: values compared in the total order, sorting that can be given up.
 //! * [`scan`]: from parts to the rows that pass, reading as little as possible.
 //! * [`pipe`]: what happens to rows between the scan and the caller.
 //! * [`plan`], [`exec`], [`explain`], [`rows`], [`answer`], [`counters`]: how a query runs, its
@@ -47,6 +47,7 @@ mod print;
 mod regex;
 mod rows;
 mod scan;
+mod sorting;
 mod stats;
 mod tail;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow, Reservation};
 use crate::query::group::ValueTable;
+use crate::query::sorting::sort_checked;
 use crate::record::{TextVec, cmp_values_then_bytes};
 
 /// Counts the rows in which each field has a value.
@@ -209,9 +210,9 @@ impl Collector for FacetsCollector {
             if constant && !self.plan.keep_const_fields {
                 continue;
             }
-            list.sort_unstable_by(|a, b| {
+            sort_checked(&mut list, ctx, |a, b| {
                 Reverse(a.1).cmp(&Reverse(b.1)).then_with(|| cmp_values_then_bytes(a.0, b.0))
-            });
+            })?;
             for (value, n) in list.into_iter().take(limit) {
                 names.push(name.as_bytes());
                 values.push(value);

@@ -18,6 +18,8 @@ mod extract;
 mod format;
 mod join;
 mod limit;
+#[cfg(test)]
+mod limit_tests;
 mod math;
 mod pack;
 mod quoted;

@@ -10,6 +10,7 @@ use crate::query::batch::{Batch, MAX_BATCH_ROWS};
 use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
 use crate::query::group::GroupTable;
+use crate::query::sorting::sort_checked;
 use crate::query::stats::{FieldList, Place};
 use crate::query::value_key::{ValueKey, ValueRef};
 use crate::record::{ExactSum, TextVec, parse_rfc3339, write_f64};
@@ -132,14 +133,14 @@ impl Collector for RunningCollector {
 
     fn finish(mut self: Box<Self>, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
         let mut order: Vec<u32> = (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).collect();
-        self.groups.sort(&mut order);
+        self.groups.sort(&mut order, ctx)?;
         let mut chunk = Chunk::new(self.plan.items.len());
         for group in order {
             ctx.check()?;
             let Some(mut rows) = self.rows.get_mut(group as usize).map(std::mem::take) else {
                 continue;
             };
-            rows.sort_by(|a, b| {
+            sort_checked(&mut rows, ctx, |a, b| {
                 let by_time = match (a.time, b.time) {
                     (Some(x), Some(y)) => x.cmp(&y),
                     // Rows without a time come first, as empty values do everywhere.
@@ -148,13 +149,14 @@ impl Collector for RunningCollector {
                     (None, None) => Ordering::Equal,
                 };
                 by_time.then_with(|| a.place.compare(&b.place, ctx))
-            });
-            let columns: Vec<TextVec> = self
+            })?;
+            let columns: Result<Vec<TextVec>> = self
                 .plan
                 .items
                 .iter()
-                .map(|item| answers(&item.function, &self.batches, &rows, self.total))
+                .map(|item| answers(&item.function, &self.batches, &rows, self.total, ctx))
                 .collect();
+            let columns = columns?;
             for (i, row) in rows.iter().enumerate() {
                 chunk.push(row.at, columns.iter().map(|c| c.get(i)));
                 if chunk.rows.len() >= MAX_BATCH_ROWS
@@ -207,7 +209,13 @@ impl Chunk {
 }
 
 /// The answer beside each row of a group.
-fn answers(function: &RunningFunction, batches: &[Batch], rows: &[Row], total: bool) -> TextVec {
+fn answers(
+    function: &RunningFunction,
+    batches: &[Batch],
+    rows: &[Row],
+    total: bool,
+    ctx: &ExecContext<'_>,
+) -> Result<TextVec> {
     let mut out = TextVec::with_capacity(rows.len(), rows.len() * 4);
     match function {
         RunningFunction::First { field, offset } => {
@@ -221,6 +229,7 @@ fn answers(function: &RunningFunction, batches: &[Batch], rows: &[Row], total: b
             let k = usize::try_from(*offset).unwrap_or(usize::MAX);
             for i in 0..rows.len() {
                 let upto = if total { rows.len() - 1 } else { i };
+                ctx.check_row(i)?;
                 let row = upto.checked_sub(k).and_then(|i| rows.get(i));
                 out.push(&row.map(|row| field_value(batches, row, field)).unwrap_or_default());
             }
@@ -228,7 +237,8 @@ fn answers(function: &RunningFunction, batches: &[Batch], rows: &[Row], total: b
         _ => {
             let mut state = Running::new(function);
             let mut text = Vec::new();
-            for row in rows {
+            for (i, row) in rows.iter().enumerate() {
+                ctx.check_row(i)?;
                 if let Some(batch) = batches.get(row.at.0 as usize) {
                     state.add(batch, row.at.1 as usize);
                 }
@@ -243,7 +253,7 @@ fn answers(function: &RunningFunction, batches: &[Batch], rows: &[Row], total: b
             }
         }
     }
-    out
+    Ok(out)
 }
 
 fn field_value(batches: &[Batch], row: &Row, field: &str) -> Vec<u8> {

@@ -10,6 +10,7 @@ use crate::query::batch::{Batch, MAX_BATCH_ROWS};
 use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
 use crate::query::group::GroupTable;
+use crate::query::sorting::sort_checked;
 use crate::query::stats::Place;
 use crate::query::value_key::{ValueKey, ValueRef, compare_refs, sort_key};
 use crate::record::{SortKey, TextVec};
@@ -109,7 +110,7 @@ impl SortCollector {
     fn cut(&mut self, ctx: &ExecContext<'_>) -> Result<()> {
         let Some(keep) = self.plan.keep else { return Ok(()) };
         ctx.check()?;
-        self.sort_entries(ctx);
+        self.sort_entries(ctx)?;
         if self.plan.sort.partition_by.is_empty() {
             self.entries.truncate(keep);
             self.bar = self.entries.last().filter(|_| self.entries.len() == keep).and_then(|e| {
@@ -153,7 +154,7 @@ impl SortCollector {
         self.memory.resize(batches + 2 * self.entries.capacity() * size_of::<Entry>())
     }
 
-    fn sort_entries(&mut self, ctx: &ExecContext<'_>) {
+    fn sort_entries(&mut self, ctx: &ExecContext<'_>) -> Result<()> {
         let keys = self.keys();
         let absent = Column::absent();
         let columns: Vec<Vec<&Column>> = self
@@ -169,7 +170,7 @@ impl SortCollector {
             let places = batches.get(e.batch as usize).map(|k| &k.places);
             places.and_then(|p| p.get(e.row as usize)).copied().unwrap_or(Place::Arrived(0))
         };
-        self.entries.sort_unstable_by(|a, b| {
+        sort_checked(&mut self.entries, ctx, |a, b| {
             for (i, (_, desc)) in keys.iter().enumerate() {
                 let quick = if named && i == 0 { a.key.compare_keys(b.key) } else { None };
                 let order = quick.unwrap_or_else(|| {
@@ -181,7 +182,7 @@ impl SortCollector {
                 }
             }
             place(a).compare(&place(b), ctx)
-        });
+        })
     }
 
     /// The keys and whether the largest comes first; without keys all fields by name.
@@ -282,7 +283,7 @@ impl Collector for SortCollector {
         other.memory.resize(0)?;
         // Entries that were cut away leave their rows behind.
         if other.plan.keep.is_some() {
-            other.sort_entries(ctx);
+            other.sort_entries(ctx)?;
             other.compact();
         }
         for mut kept in other.batches {
@@ -298,7 +299,7 @@ impl Collector for SortCollector {
 
     fn finish(mut self: Box<Self>, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
         ctx.check()?;
-        self.sort_entries(ctx);
+        self.sort_entries(ctx)?;
         let positions = self.positions_in_partition();
         let first = self.plan.sort.offset.unwrap_or(0);
         let last = first.saturating_add(self.plan.sort.limit.unwrap_or(u64::MAX));

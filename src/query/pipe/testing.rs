@@ -109,6 +109,11 @@ impl Rows {
 
     /// The answer of a parsed query.
     pub(crate) fn try_run(&self, query: &Query, layout: Layout) -> Result<Vec<Row>> {
+        self.try_run_counted(query, layout).map(|(rows, _)| rows)
+    }
+
+    /// The rows, and how often it was asked whether the query may go on.
+    pub(crate) fn try_run_counted(&self, query: &Query, layout: Layout) -> Result<(Vec<Row>, u64)> {
         *self.layout.lock() = layout;
         let cancelled = AtomicBool::new(false);
         let counters = QueryCounters::default();
@@ -128,7 +133,8 @@ impl Rows {
         };
         let batches = execute(self, query, &ctx)?;
         assert_eq!(batches.iter().filter(|b| b.rows() == 0).count(), 0, "empty batch");
-        Ok(batches.iter().flat_map(batch_rows).collect())
+        let checks = counters.checks.load(std::sync::atomic::Ordering::Relaxed);
+        Ok((batches.iter().flat_map(batch_rows).collect(), checks))
     }
 
     fn place(&self, i: usize) -> RowPos {

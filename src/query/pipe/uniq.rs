@@ -14,6 +14,7 @@ use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
 use crate::query::group::GroupTable;
 use crate::query::plan::{Planned, Wanted};
+use crate::query::sorting::sort_checked;
 use crate::record::{TextVec, cmp_values_then_bytes};
 
 /// Counts the rows of each tuple; the most frequent come first, then the smaller in value order.
@@ -132,15 +133,15 @@ impl UniqCollector {
     }
 
     /// Sorts by the values of the key, of each the shorter first.
-    fn sort_short_first(&self, order: &mut [u32]) {
+    fn sort_short_first(&self, order: &mut Vec<u32>, ctx: &ExecContext<'_>) -> Result<()> {
         let compare = |a: u32, b: u32, i: usize| {
             let (x, y) = (self.groups.key(a, i), self.groups.key(b, i));
             x.len().cmp(&y.len()).then_with(|| cmp_values_then_bytes(x, y))
         };
-        order.sort_unstable_by(|a, b| {
+        sort_checked(order, ctx, |a, b| {
             let columns = (0..self.plan.by.len()).map(|i| compare(*a, *b, i));
             columns.fold(Ordering::Equal, Ordering::then)
-        });
+        })
     }
 
     fn charge(&mut self) -> Result<()> {
@@ -148,7 +149,7 @@ impl UniqCollector {
     }
 
     /// The groups that come out, in order.
-    fn chosen(&self) -> Vec<u32> {
+    fn chosen(&self, ctx: &ExecContext<'_>) -> Result<Vec<u32>> {
         let count = u32::try_from(self.hits.len()).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = match &self.plan.filter {
             None => (0..count).collect(),
@@ -160,7 +161,7 @@ impl UniqCollector {
         let hits = |g: &u32| Reverse(self.hits.get(*g as usize).copied().unwrap_or(0));
         let limit = self.limit();
         if limit == usize::MAX && self.wanted == Wanted::AnyOrder {
-            return order;
+            return Ok(order);
         }
         if limit > 0 && limit < order.len() {
             // Groups that have fewer rows than the last one to come out need no sorting by value,
@@ -180,13 +181,13 @@ impl UniqCollector {
             order.append(&mut equal);
         }
         if self.plan.short_first {
-            self.sort_short_first(&mut order);
+            self.sort_short_first(&mut order, ctx)?;
         } else {
-            self.groups.sort(&mut order);
+            self.groups.sort(&mut order, ctx)?;
         }
-        order.sort_by_key(hits);
+        sort_checked(&mut order, ctx, |a, b| hits(a).cmp(&hits(b)))?;
         order.truncate(limit);
-        order
+        Ok(order)
     }
 
     /// So many groups come out at most.
@@ -277,8 +278,7 @@ impl Collector for UniqCollector {
     }
 
     fn finish(self: Box<Self>, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
-        let order = self.chosen();
-        ctx.check()?;
+        let order = self.chosen(ctx)?;
         let mut batch = Batch::new(order.len());
         for (i, name) in self.plan.by.iter().enumerate() {
             let values: TextVec = order.iter().map(|g| self.groups.key(*g, i)).collect();

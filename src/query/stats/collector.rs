@@ -127,7 +127,7 @@ impl StatsCollector {
             self.groups.keep_first(&mut groups, rows);
         }
         if self.wanted != Wanted::AnyOrder {
-            self.groups.sort(&mut groups);
+            self.groups.sort(&mut groups, ctx)?;
         }
         Ok(groups)
     }

@@ -11,6 +11,7 @@ use crate::query::column::Column;
 use crate::query::context::ExecContext;
 use crate::query::group::{GroupTable, Numbers, ValueTable};
 use crate::query::json;
+use crate::query::sorting::sort_checked;
 use crate::record::cmp_values_then_bytes;
 
 /// Pairs of a group and a number, each once, with the count of each group.
@@ -350,7 +351,7 @@ impl StatsState for UniqValuesState {
         let values = self.table.values();
         let limit = self.limit.map_or(usize::MAX, |l| usize::try_from(l).unwrap_or(usize::MAX));
         for ids in &mut self.sorted {
-            ids.sort_unstable_by(|a, b| cmp_values_then_bytes(values.get(*a), values.get(*b)));
+            sort_checked(ids, ctx, |a, b| cmp_values_then_bytes(values.get(*a), values.get(*b)))?;
             ids.truncate(limit);
             ctx.check()?;
         }

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::query::column::{Column, push_int, push_time};
 use crate::query::context::ExecContext;
 use crate::query::group::Interner;
+use crate::query::sorting::sort_checked;
 use crate::query::value_key::ValueRef;
 use crate::record::{cmp_values_then_bytes, parse_canonical_int};
 
@@ -164,6 +165,19 @@ impl StatsState for QuantileState {
         Ok(())
     }
 
+    fn prepare(&mut self, ctx: &ExecContext<'_>) -> Result<()> {
+        let mixed = self.groups.iter_mut().filter(|samples| !samples.texts.is_empty());
+        let texts = &self.texts;
+        for samples in mixed {
+            sort_checked(&mut samples.ints, ctx, i64::cmp)?;
+            sort_checked(&mut samples.times, ctx, i64::cmp)?;
+            sort_checked(&mut samples.texts, ctx, |a, b| {
+                cmp_values_then_bytes(texts.get(a.0), texts.get(b.0))
+            })?;
+        }
+        Ok(())
+    }
+
     fn answer(&mut self, _ctx: &ExecContext<'_>, group: u32, out: &mut Vec<u8>) {
         let texts = &self.texts;
         let samples = slot(&mut self.groups, group);
@@ -210,6 +224,7 @@ impl Samples {
         if self.texts.is_empty() {
             return self.push_nth_typed(usize::try_from(k).unwrap_or(usize::MAX), out);
         }
+        // One pass each if `prepare` has sorted them.
         self.ints.sort_unstable();
         self.times.sort_unstable();
         let order = |a: &u32, b: &u32| cmp_values_then_bytes(texts.get(*a), texts.get(*b));
