@@ -181,11 +181,12 @@ impl Input<'_> {
         constants.map(|(name, value)| (self.number(*name), value.as_slice())).collect()
     }
 
-    /// Whether the current row begins a block that is worth copying.
+    /// Whether the current row begins a block that is worth copying: a full one, and not of a
+    /// flush, whose pages are made fast and not small.
     fn is_full(&self, builder: &PartBuilder<'_>) -> bool {
         self.cursor.whole_block().is_some_and(|block| {
             let head = block.head_of_block();
-            builder.is_full(head.rows, head.largest)
+            block.part().footer().level > 0 && builder.is_full(head.rows, head.largest)
         })
     }
 

@@ -146,7 +146,8 @@ proptest! {
     ) {
         let size = |o: WriterOptions| WriterOptions { block_rows, ..o };
         let write_all = |parts: &[Vec<Plain>]| -> Vec<PartReader> {
-            let part = |rows: &Vec<Plain>| write(&[&batch(rows)], &size(options(Profile::Flush))).0;
+            let merged = WriterOptions { level: 1, ..size(options(Profile::Flush)) };
+            let part = |rows: &Vec<Plain>| write(&[&batch(rows)], &merged).0;
             parts.iter().map(|rows| open(&part(rows)).unwrap()).collect()
         };
         let readers = write_all(&parts);
@@ -187,7 +188,7 @@ fn full_blocks_are_copied_byte_for_byte() {
         [rows(0..4_000, "a"), small(0..40)].concat(),
         [rows(4_000..8_000, "b"), small(40..70)].concat(),
     ];
-    let size = |profile| WriterOptions { block_rows: 1_000, ..options(profile) };
+    let size = |profile| WriterOptions { block_rows: 1_000, level: 1, ..options(profile) };
     let part = |rows: &Vec<Plain>| open(&write(&[&batch(rows)], &size(Profile::Flush)).0).unwrap();
     let parts: Vec<PartReader> = all.iter().map(part).collect();
     let inputs: Vec<&PartReader> = parts.iter().collect();
@@ -212,6 +213,12 @@ fn full_blocks_are_copied_byte_for_byte() {
     let (merged, result) = merge(&[&parts[0], &part(&between)], &size(Profile::Merge));
     assert!(read_all(&merged).unwrap() == sorted(&[all[0].clone(), between].concat()));
     assert_eq!((result.work.blocks_copied, result.work.rows_encoded), (3, 1_045));
+    // Blocks of a flush are made anew.
+    let flushed = WriterOptions { level: 0, ..size(Profile::Flush) };
+    let flushed = open(&write(&[&batch(&all[0])], &flushed).0).unwrap();
+    let (merged, result) = merge(&[&flushed, &parts[1]], &size(Profile::Merge));
+    assert!(read_all(&merged).unwrap() == sorted(&all.concat()));
+    assert_eq!((result.work.blocks_copied, result.work.rows_encoded), (4, 4_070));
 }
 
 #[test]
