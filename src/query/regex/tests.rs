@@ -39,6 +39,19 @@ fn re2_meaning() {
         ("a|", "z", true),
         ("[~]", "~", true),
         ("a-b]", "a-b]", true),
+        ("^[+--1]$", "+", true),
+        ("^[+--1]$", ",", true),
+        ("^[+--1]$", "-", true),
+        ("^[+--1]$", ".", false),
+        (r"^[\w--a]$", "a", true),
+        (r"^[\w--a]$", "=", true),
+        (r"^[\w-a]$", "-", true),
+        (r"^[[:word:]--a]$", ".", true),
+        (r"^[\pL-x]$", "-", true),
+        (r"^[\pL1]$", "\u{416}", true),
+        (r"^[a-c-]$", "-", true),
+        (r"^[\x41-\x43]$", "B", true),
+        (r"^[ -~]+$", "a&&b~~", true),
     ] {
         assert_eq!(matches(pattern, text), expected, "{pattern} on {text:?}");
     }
@@ -54,6 +67,7 @@ fn refused() {
         "(?=a)b",
         r"(a)\1",
         "*a",
+        "[a--b]",
         "[",
         "a**",
         "a{3}{3}",

@@ -210,6 +210,7 @@ impl Translator<'_> {
         let mut negated = c == 'P';
         if self.rest.peek() != Some(&'{') {
             self.out.extend(['\\', c]);
+            self.out.extend(self.rest.next());
             return;
         }
         self.rest.next();
@@ -262,35 +263,61 @@ impl Translator<'_> {
         }
         let mut first = true;
         while let Some(c) = self.rest.next() {
-            match c {
-                ']' if !first => {
-                    self.out.push(']');
-                    return Ok(());
-                }
-                '[' if self.rest.peek() == Some(&':') => self.posix_class(),
-                '\\' => self.class_escape()?,
-                // These begin nested classes and set operations in the other syntax.
-                ']' | '[' | '&' | '~' => self.literal_char(c),
-                // A dash is literal at both ends; else it makes a range.
-                '-' if first || self.rest.peek() == Some(&']') => self.literal_char(c),
-                _ => self.out.push(c),
+            if c == ']' && !first {
+                self.out.push(']');
+                return Ok(());
             }
             first = false;
+            if self.class_item(c)? {
+                continue;
+            }
+            // A dash makes a range unless it stands at the end of the class.
+            let mut ahead = self.rest.clone();
+            if ahead.next() == Some('-') && ahead.next().is_some_and(|c| c != ']') {
+                self.rest.next();
+                self.out.push('-');
+                if let Some(c) = self.rest.next() {
+                    self.class_char(c)?;
+                }
+            }
         }
         Err("missing ]".to_owned())
     }
 
-    /// `[:alpha:]`, or a literal bracket.
-    fn posix_class(&mut self) {
+    /// What begins with `c` in a class; true for a class within it, which begins no range.
+    fn class_item(&mut self, c: char) -> Result<bool, String> {
+        let set = match (c, self.rest.peek().copied()) {
+            ('[', Some(':')) => return Ok(self.posix_class()),
+            ('\\', Some(c)) => "dDwWsSpP".contains(c),
+            _ => false,
+        };
+        self.class_char(c)?;
+        Ok(set)
+    }
+
+    /// One character or escape. In the other syntax some make nested classes and set operations.
+    fn class_char(&mut self, c: char) -> Result<(), String> {
+        match c {
+            '\\' => self.class_escape()?,
+            c if c.is_ascii_punctuation() => self.literal_char(c),
+            c => self.out.push(c),
+        }
+        Ok(())
+    }
+
+    /// `[:alpha:]`, or a literal bracket and false.
+    fn posix_class(&mut self) -> bool {
         let name: String = self.rest.clone().skip(1).take(16).take_while(|c| *c != ':').collect();
         let mut behind = self.rest.clone().skip(1 + name.chars().count());
         if behind.next() != Some(':') || behind.next() != Some(']') {
-            return self.literal_char('[');
+            self.literal_char('[');
+            return false;
         }
         self.out.push_str(&format!("[:{name}:]"));
         for _ in 0..name.chars().count() + 3 {
             self.rest.next();
         }
+        true
     }
 
     fn class_escape(&mut self) -> Result<(), String> {
