@@ -40,6 +40,19 @@ pub(crate) struct ScanOutput {
     pub(crate) map: Option<(Arc<str>, TextMap)>,
 }
 
+impl ScanOutput {
+    /// Rows with these fields and their places, as they are stored.
+    pub(crate) fn stored(fields: &FieldSet) -> ScanOutput {
+        ScanOutput {
+            fields: fields.clone(),
+            positions: true,
+            time_shift: 0,
+            buckets: None,
+            map: None,
+        }
+    }
+}
+
 /// One worker's way through blocks.
 pub(crate) struct Scanner<'q> {
     ctx: &'q ExecContext<'q>,

@@ -174,13 +174,7 @@ fn rows_of_stream(
     let holds = |first: u32, count: u32, times: (i64, i64)| {
         first <= ordinal && ordinal - first < count && range.overlaps(times.0, times.1)
     };
-    let output = ScanOutput {
-        fields: fields.clone(),
-        positions: true,
-        time_shift: 0,
-        buckets: None,
-        map: None,
-    };
+    let output = ScanOutput::stored(fields);
     for (entry, meta) in part.reader.metaindex(cx)?.iter().enumerate() {
         if !holds(meta.first_stream, meta.streams, (meta.min_time, meta.max_time)) {
             continue;

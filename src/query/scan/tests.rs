@@ -44,13 +44,7 @@ pub(super) fn scan_with(
     test_context(|ctx| {
         let compiled = CompiledFilter::compile(filter, ctx).unwrap();
         let filter = ScanFilter::new(compiled, prune);
-        let output = ScanOutput {
-            fields: fields.clone(),
-            positions: true,
-            time_shift: 0,
-            buckets: None,
-            map: None,
-        };
+        let output = ScanOutput::stored(fields);
         let cx = match cache {
             Some(cache) => ReadContext::new(&counters.reads).with_cache(cache),
             None => ReadContext::new(&counters.reads),
