@@ -4,6 +4,10 @@
 //! largest. Each time a row is rewritten its part grows by at least that factor, which bounds how
 //! often it is: with a least gain of 3, a row of a 100 KiB part is written about 7 times until its
 //! part has 100 MiB.
+//!
+//! Flushes write encodings that are quick to make; the small ones come with the first merge. So
+//! rows that no merge ever touched are rewritten once even where it saves no part: when all is
+//! compacted, and in the background when their day is settled, that is when a later one has rows.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -64,10 +68,18 @@ pub(crate) struct MergeTask {
 /// a running merge or damaged must be given too, as `busy`, since nothing is merged across them.
 pub(crate) fn plan(parts: &[PartMeta], busy: &[u64]) -> Vec<MergeTask> {
     let mut out = Vec::new();
-    for day in days(parts).values() {
+    let days = days(parts);
+    let newest = days.keys().next_back();
+    for (number, day) in &days {
         let least = if day.len() > MANY_PARTS { GAIN_CROWDED } else { GAIN };
         for free in free_runs(day, busy) {
-            choose(day.get(free).unwrap_or(&[]), least, &mut out);
+            let run = day.get(free).unwrap_or(&[]);
+            let before = out.len();
+            choose(run, least, &mut out);
+            if out.len() == before && Some(number) != newest {
+                let fresh = run.chunk_by(|a, b| (a.level == 0) == (b.level == 0));
+                fresh.filter(|w| w.iter().all(|p| p.level == 0)).for_each(|w| join(w, &mut out));
+            }
         }
     }
     out
@@ -78,19 +90,23 @@ pub(crate) fn plan_compaction(parts: &[PartMeta], busy: &[u64]) -> Vec<MergeTask
     let mut out = Vec::new();
     for day in days(parts).values() {
         for free in free_runs(day, busy) {
-            let mut rest = day.get(free).unwrap_or(&[]);
-            while !rest.is_empty() {
-                let n = (1..=rest.len())
-                    .take_while(|n| rest.get(..*n).is_some_and(allowed))
-                    .last()
-                    .unwrap_or(1);
-                let (window, behind) = rest.split_at(n);
-                out.extend(task(window));
-                rest = behind;
-            }
+            join(day.get(free).unwrap_or(&[]), &mut out);
         }
     }
     out
+}
+
+/// The merges that make as few parts of neighbours as the rules allow.
+fn join(mut rest: &[PartMeta], out: &mut Vec<MergeTask>) {
+    while !rest.is_empty() {
+        let n = (1..=rest.len())
+            .take_while(|n| rest.get(..*n).is_some_and(allowed))
+            .last()
+            .unwrap_or(1);
+        let (window, behind) = rest.split_at(n);
+        out.extend(task(window));
+        rest = behind;
+    }
 }
 
 /// The quick merges that are due when a store closes: of small parts, in days that have more of
@@ -173,9 +189,10 @@ fn allowed(window: &[PartMeta]) -> bool {
         && large.iter().enumerate().all(|(i, a)| large.iter().skip(i + 1).all(|b| !apart(a, b)))
 }
 
+/// The merge of a window; none of a single part that a merge made.
 fn task(window: &[PartMeta]) -> Option<MergeTask> {
     let (first, last) = (window.first()?, window.last()?);
-    if window.len() < 2 {
+    if window.len() < 2 && first.level > 0 {
         return None;
     }
     let level = window.iter().map(|p| p.level).max().unwrap_or(0).saturating_add(1);

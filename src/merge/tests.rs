@@ -279,6 +279,25 @@ fn the_policy_by_table() {
 }
 
 #[test]
+fn what_no_merge_touched_is_rewritten_once() {
+    let part = |id: u64, day: i64, level: u8| PartMeta {
+        part_id: id,
+        day,
+        level,
+        cuts: (id, id),
+        ..metas(&[(1 + 20 * u64::from(level), 0, 24)])[0]
+    };
+    let parts = [part(0, 1, 0), part(1, 1, 1), part(2, 1, 0), part(3, 1, 0), part(4, 2, 0)];
+    // The day of the last part may still grow.
+    assert_eq!(planned(plan(&parts, &[])), [vec![0], vec![2, 3]]);
+    assert_eq!(planned(plan(&parts, &[2])), [vec![0], vec![3]]);
+    assert_eq!(planned(plan(&parts[..4], &[])), Vec::<Vec<u64>>::new());
+    assert_eq!(planned(plan(&[part(0, 1, 1), part(1, 2, 1)], &[])), Vec::<Vec<u64>>::new());
+    assert_eq!(planned(plan_compaction(&parts[3..], &[])), [vec![3], vec![4]]);
+    assert_eq!(planned(plan_compaction(&[part(0, 1, 1)], &[])), Vec::<Vec<u64>>::new());
+}
+
+#[test]
 fn a_trickle_is_rewritten_a_bounded_number_of_times() {
     let mut parts: Vec<PartMeta> = Vec::new();
     let (mut written, mut next_id) = (0u64, 0u64);
