@@ -651,6 +651,43 @@ fn states_without_values_merge() {
 }
 
 #[test]
+fn numbers_compare_by_their_exact_value() {
+    // Floats of 64 bits tell none of these triples apart; the columns are packed integers, times,
+    // decimals of a dictionary, and texts.
+    let big = |i: usize| 9_007_199_254_740_992u64 + i as u64 % 3;
+    let line = |i: usize| {
+        let n = i % 3;
+        format!(
+            "{{\"_msg\":\"m {i}\",\"n\":\"{}\",\"t\":\"2024-01-01T00:00:00.00000000{n}Z\",\
+             \"d\":\"0.1000000000000000000{n}\",\"w\":\"1{n}{}\"}}",
+            big(i),
+            "7".repeat(60)
+        )
+    };
+    let stores = Stores::new(&(0..300).map(line).collect::<Vec<_>>());
+    let middle = [
+        ("n", "9007199254740993".to_owned()),
+        ("t", "\"2024-01-01T00:00:00.000000001Z\"".to_owned()),
+        ("d", "0.10000000000000000001".to_owned()),
+        ("w", format!("11{}", "7".repeat(60))),
+    ];
+    for (field, middle) in middle {
+        for (sign, rows) in [(">", "100"), (">=", "200"), ("<", "100"), ("<=", "200")] {
+            assert_eq!(stores.count(&format!("{field}:{sign}{middle}")), rows, "{field} {sign}");
+            let piped = format!("* | filter {field}:{sign}{middle}");
+            assert_eq!(stores.count(&piped), rows, "{piped}");
+        }
+        for (range, rows) in [("[M, M]", "100"), ("(M, M]", "0"), ("[M, inf)", "200")] {
+            let range = range.replace('M', &middle);
+            assert_eq!(stores.count(&format!("{field}:range{range}")), rows, "{field}: {range}");
+        }
+    }
+    let next = "* | math n + 0 as same | format \"9007199254740993\" as m";
+    assert_eq!(stores.count(&format!("{next} | filter n:lt_field(m)")), "100");
+    assert_eq!(stores.count(&format!("{next} | filter n:le_field(m)")), "200");
+}
+
+#[test]
 fn rows_without_a_time_are_not_over_time() {
     let stores = numbered(3);
     let options = QueryOptions::new();

@@ -5,7 +5,7 @@ use super::writer::Profile;
 use crate::codec::{EncodedPage, Encoding};
 use crate::index::tokenizer::{PerClass, WordClass};
 use crate::index::{Bloom, HashSet64, WIDTH_LOG_MAX, WIDTH_LOG_MIN, WordSet};
-use crate::record::{TextVec, parse_number};
+use crate::record::{Quantity, TextVec};
 
 /// A filter takes at most this share of its page. Plain words are few, and what most searches are
 /// for.
@@ -81,13 +81,10 @@ pub(super) fn facts(page: &EncodedPage) -> Facts {
     let few = page.distinct.as_ref().filter(|d| d.len() <= NUMBERS_MAX);
     if let (None, Some(distinct), true) = (facts.ints, few, page.encoding == Encoding::Dictionary) {
         let present = || distinct.iter().filter(|value| !value.is_empty());
-        let numbers = present().filter_map(parse_number).filter(|n| !n.is_nan());
-        facts.numbers = numbers.fold(None, |range: Option<(f64, f64)>, n| {
-            let (min, max) = range.unwrap_or((n, n));
-            Some((min.min(n), max.max(n)))
-        });
-        facts.all_numbers = facts.numbers.is_some()
-            && present().all(|value| parse_number(value).is_some_and(|n| !n.is_nan()));
+        let numbers = present().filter_map(Quantity::parse).map(|n| n.enclosing_f64());
+        facts.numbers = numbers.reduce(|(min, max), (low, high)| (min.min(low), max.max(high)));
+        facts.all_numbers =
+            facts.numbers.is_some() && present().all(|value| Quantity::parse(value).is_some());
     }
     facts
 }

@@ -125,7 +125,7 @@ pub(crate) struct Facts {
     pub(crate) lengths: Option<(u32, u32)>,
     /// Least and greatest value, if all values are canonical decimal integers of 64 bits.
     pub(crate) ints: Option<(i64, i64)>,
-    /// Bounds of the values that read as numbers.
+    /// Numbers not above and not below any value that reads as a number.
     pub(crate) numbers: Option<(f64, f64)>,
     /// Whether all values read as numbers.
     pub(crate) all_numbers: bool,

@@ -74,7 +74,7 @@ const WORDS: [&str; 24] = [
     "user:17",
     "\u{bd}",
 ];
-const MIXED: [&str; 24] = [
+const MIXED: [&str; 26] = [
     "1",
     "007",
     "1.10",
@@ -98,7 +98,9 @@ const MIXED: [&str; 24] = [
     "v1.2",
     "NaN",
     "12px",
+    "9007199254740992",
     "9007199254740993",
+    "2024-02-29T00:00:00.000000001Z",
 ];
 const ADDRESSES: [&str; 5] = ["10.0.0.1", "10.0.0.200", "192.168.1.7", "10.0.0.1:80", "unknown"];
 /// Fields that queries name; the last one never exists.
@@ -270,7 +272,25 @@ fn leaf(rng: &mut Rng) -> String {
         2 => time_filter(rng),
         3 | 4 => text_predicate(rng),
         5 => {
-            let number = rng.pick(&["17", "0", "-5", "1KB", "30s", "10.0.0.2", "0x10", "abc"]);
+            let number = rng.pick(&[
+                "17",
+                "0",
+                "-5",
+                "1KB",
+                "30s",
+                "10.0.0.2",
+                "0x10",
+                "abc",
+                "9007199254740992",
+                "9007199254740992.5",
+                "2024-02-29T00:00:00Z",
+            ]);
+            if rng.one_in(4) {
+                let (open, close) = (rng.pick(&["(", "["]), rng.pick(&[")", "]"]));
+                let low = rng.pick(&["-5", "0", "9007199254740992", "1.1"]);
+                let high = rng.pick(&["17", "1.1", "9007199254740993", "inf"]);
+                return format!("{}:range{open}{low},{high}{close}", rng.pick(&["i", "d", "id"]));
+            }
             let op = rng.pick(&[">", ">=", "<", "<="]);
             format!("{}:{op}{}", rng.pick(&["i", "d", "id", "ip", "rare", "u"]), quote(number))
         }

@@ -18,6 +18,7 @@ mod exact_sum;
 mod limits;
 mod number;
 mod partial_time;
+mod quantity;
 mod row_batch;
 mod stream;
 mod text_vec;
@@ -39,6 +40,7 @@ pub(crate) use number::{
 #[cfg(feature = "fuzzing")]
 pub(crate) use number::{parse_quantity, parse_size};
 pub(crate) use partial_time::{TimeSpan, Zone, parse_partial_time};
+pub(crate) use quantity::{Quantity, cmp_quantities};
 pub(crate) use row_batch::{NameId, RowBatch, RowBatchBuilder, RowView};
 pub use stream::StreamId;
 pub(crate) use stream::{StreamKey, stream_text};

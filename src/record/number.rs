@@ -22,6 +22,20 @@ impl Number {
             Number::Wide(x) => x,
         }
     }
+
+    /// Whether [`to_f64`](Number::to_f64) is known to lose nothing of the number that `text`
+    /// spells.
+    pub(crate) fn is_exact_f64(self, text: &[u8]) -> bool {
+        match self {
+            Number::Decimal(d) => d.is_exact_f64(),
+            Number::Wide(_) => self.is_infinite(text),
+        }
+    }
+
+    /// Whether `text` names infinity; a decimal may be too large for an `f64` and yet finite.
+    pub(crate) fn is_infinite(self, text: &[u8]) -> bool {
+        matches!(self, Number::Wide(x) if x.is_infinite()) && !text.iter().any(u8::is_ascii_digit)
+    }
 }
 
 /// Reads the canonical text of an integer: exactly what printing the `i64` gives.

@@ -55,10 +55,7 @@ impl SortKey {
         }
         if may_be_quantity(value) {
             if let Some(number) = parse_numeric(value) {
-                let whole = match number {
-                    Number::Decimal(d) => d.is_exact_f64(),
-                    Number::Wide(x) => x.is_infinite() && !has_digit(value),
-                };
+                let whole = number.is_exact_f64(value);
                 return SortKey { class: Class::Number, whole, bits: f64_bits(number.to_f64()) };
             }
             if let Some(time) = parse_rfc3339(value) {
@@ -94,10 +91,6 @@ impl SortKey {
     }
 }
 
-fn has_digit(text: &[u8]) -> bool {
-    text.iter().any(u8::is_ascii_digit)
-}
-
 /// Maps floats to integers of the same order; both zeros are equal. Not for NaN.
 fn f64_bits(x: f64) -> u64 {
     // Adding zero turns the negative zero into the positive one.
@@ -125,9 +118,17 @@ fn text_bits(text: &[u8]) -> u64 {
 /// Compares by exact value two texts that are numbers.
 fn cmp_numbers(a: &[u8], b: &[u8]) -> Ordering {
     match (parse_numeric(a), parse_numeric(b)) {
-        (Some(Number::Decimal(x)), Some(Number::Decimal(y))) => x.cmp(&y),
-        (Some(x), Some(y)) => Digits::of(a, x).cmp(&Digits::of(b, y)),
+        (Some(x), Some(y)) => cmp_spelled_numbers(a, x, b, y),
         _ => Ordering::Equal,
+    }
+}
+
+/// Compares by exact value the numbers `x` and `y` that the texts `a` and `b` spell.
+#[inline]
+pub(super) fn cmp_spelled_numbers(a: &[u8], x: Number, b: &[u8], y: Number) -> Ordering {
+    match (x, y) {
+        (Number::Decimal(x), Number::Decimal(y)) => x.cmp(&y),
+        _ => Digits::of(a, x).cmp(&Digits::of(b, y)),
     }
 }
 
@@ -148,7 +149,7 @@ impl Digits {
                 let spelled = format!("{}e-{}", d.mantissa(), d.scale());
                 Digits::of_plain(spelled.as_bytes())
             }
-            Number::Wide(x) if x.is_infinite() && !has_digit(text) => {
+            Number::Wide(x) if number.is_infinite(text) => {
                 let sign = if x > 0.0 { 1 } else { -1 };
                 Digits { sign, exponent: i64::MAX, digits: Vec::new() }
             }

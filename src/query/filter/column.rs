@@ -282,8 +282,8 @@ impl Ints<'_> {
                 None => self.retain(predicate, selection, |_| false),
             },
             ValuePredicate::Numbers(range) => {
-                #[expect(clippy::cast_precision_loss, reason = "a number filter reads an f64")]
-                self.retain(predicate, selection, |n| range.contains(n as f64));
+                let ints = range.ints();
+                self.retain(predicate, selection, |n| ints.contains(&n));
             }
             ValuePredicate::Phrase(phrase) if phrase.bounds() == (true, true) => {
                 // Digits with boundaries on both sides are the whole number but for its sign.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::number_range::NumberRange;
 use super::pattern::PatternMatcher;
 use super::phrase::{FoldedPhrase, Phrase};
-use super::predicate::{ByteRange, NumberRange, RegexPredicate, ValuePredicate};
+use super::predicate::{ByteRange, RegexPredicate, ValuePredicate};
 use super::set::{PhraseSet, TextSet, common_cases};
 use super::time::TimeContext;
 use super::{CompiledFilter, FieldTest, Node};
@@ -15,7 +16,7 @@ use crate::query::ast::{
 };
 use crate::query::context::ExecContext;
 use crate::query::regex::Regex;
-use crate::record::parse_number;
+use crate::record::Quantity;
 
 impl CompiledFilter {
     /// Prepares a filter that runs between pipes: needles, expressions, the values of subqueries.
@@ -144,7 +145,7 @@ impl Compiler<'_> {
             Predicate::Sequence(parts) => sequence(parts),
             Predicate::Regex(regex) => P::Regex(RegexPredicate::new(regex)),
             Predicate::Compare { op, value } => compare(*op, value),
-            Predicate::Range { min, max } => P::Numbers(number_range(min, max)?),
+            Predicate::Range { min, max } => P::Numbers(Box::new(number_range(min, max)?)),
             Predicate::StringRange { min, max } => P::Bytes(ByteRange {
                 min: Some((Box::from(min.as_bytes()), true)),
                 max: Some((Box::from(max.as_bytes()), false)),
@@ -331,14 +332,10 @@ fn sequence(parts: &[String]) -> ValuePredicate {
 fn compare(op: CompareOp, value: &str) -> ValuePredicate {
     let above = matches!(op, CompareOp::Greater | CompareOp::GreaterOrEqual);
     let inclusive = matches!(op, CompareOp::GreaterOrEqual | CompareOp::LessOrEqual);
-    if let Some(x) = parse_number(value.as_bytes()) {
-        let (min, max) = if above { (x, f64::INFINITY) } else { (f64::NEG_INFINITY, x) };
-        return ValuePredicate::Numbers(NumberRange {
-            min,
-            min_inclusive: inclusive || !above,
-            max,
-            max_inclusive: inclusive || above,
-        });
+    if let Some(number) = Quantity::parse(value.as_bytes()) {
+        let end = Some((number, inclusive));
+        let (min, max) = if above { (end, None) } else { (None, end) };
+        return ValuePredicate::Numbers(Box::new(NumberRange::new(min, max)));
     }
     let bound = Some((Box::from(value.as_bytes()), inclusive));
     ValuePredicate::Bytes(if above {
@@ -349,16 +346,12 @@ fn compare(op: CompareOp, value: &str) -> ValuePredicate {
 }
 
 fn number_range(min: &RangeBound, max: &RangeBound) -> Result<NumberRange> {
-    let read = |bound: &RangeBound| {
-        let number = parse_number(bound.value.text.as_bytes());
-        number.ok_or_else(|| unusable("a bound of the range is no number"))
+    let read = |bound: &RangeBound| -> Result<Option<(Quantity, bool)>> {
+        let number = Quantity::parse(bound.value.text.as_bytes());
+        let number = number.ok_or_else(|| unusable("a bound of the range is no number"))?;
+        Ok(Some((number, bound.inclusive)))
     };
-    Ok(NumberRange {
-        min: read(min)?,
-        min_inclusive: min.inclusive,
-        max: read(max)?,
-        max_inclusive: max.inclusive,
-    })
+    Ok(NumberRange::new(read(min)?, read(max)?))
 }
 
 fn spellings(texts: &[String]) -> Result<Vec<String>> {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::query::ast::{FieldOp, TIME_FIELD};
 use crate::query::batch::Batch;
 use crate::query::column::Column;
-use crate::record::{parse_number, parse_rfc3339};
+use crate::record::{cmp_quantities, parse_rfc3339};
 
 /// Rows whose fields can be asked for by name.
 pub(crate) trait ColumnSource {
@@ -281,12 +281,8 @@ pub(super) fn compare(op: FieldOp, left: &[u8], right: &[u8]) -> bool {
     if op == FieldOp::Equal {
         return left == right;
     }
-    match (parse_number(left), parse_number(right)) {
-        (Some(a), Some(b)) if op == FieldOp::Less => a < b,
-        (Some(a), Some(b)) => a <= b,
-        _ if op == FieldOp::Less => left < right,
-        _ => left <= right,
-    }
+    let order = cmp_quantities(left, right).unwrap_or_else(|| left.cmp(right));
+    if op == FieldOp::Less { order.is_lt() } else { order.is_le() }
 }
 
 /// The word of `value_type` for the form of a column; depends on the layout.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::coded::Verdicts;
+use super::number_range::NumberRange;
 use super::predicate::ValuePredicate;
 use super::{CompiledFilter, FieldTest, Node};
 use crate::error::Result;
@@ -98,7 +99,7 @@ pub(crate) struct ColumnFacts<'a> {
 pub(crate) struct PageFacts<'a> {
     /// Whether a row may be without a value.
     pub(crate) may_be_empty: bool,
-    /// Bounds of the values that read as numbers; `None` if not known.
+    /// Numbers not above and not below any value that reads as a number; `None` if not known.
     pub(crate) numbers: Option<(f64, f64)>,
     /// Whether all non-empty values read as numbers.
     pub(crate) all_numbers: bool,
@@ -288,15 +289,7 @@ fn judge_values(predicate: &ValuePredicate, page: &PageFacts<'_>) -> Verdict {
         ValuePredicate::Const(answer) => Verdict::of(*answer),
         ValuePredicate::Empty => Verdict::None,
         ValuePredicate::NonEmpty => Verdict::All,
-        ValuePredicate::Numbers(range) => match page.numbers {
-            Some((low, high)) if range.misses(low, high) => Verdict::None,
-            Some((low, high))
-                if page.all_numbers && range.contains(low) && range.contains(high) =>
-            {
-                Verdict::All
-            }
-            _ => Verdict::Maybe,
-        },
+        ValuePredicate::Numbers(range) => judge_numbers(range, page),
         ValuePredicate::Exact(value) => may_be_one(value, page),
         ValuePredicate::OneOf(set) => {
             let may_be = |v: &[u8]| !v.is_empty() && may_be_one(v, page) != Verdict::None;
@@ -316,6 +309,22 @@ fn judge_values(predicate: &ValuePredicate, page: &PageFacts<'_>) -> Verdict {
         // A needle longer than every value stands in none of them.
         ValuePredicate::Phrase(phrase) => longer_than_all(phrase.needle().len(), page),
         ValuePredicate::StartsWith(start) => longer_than_all(start.len(), page),
+        _ => Verdict::Maybe,
+    }
+}
+
+fn judge_numbers(range: &NumberRange, page: &PageFacts<'_>) -> Verdict {
+    if let Some((least, greatest)) = page.ints {
+        let ints = range.ints();
+        if ints.is_empty() || greatest < *ints.start() || least > *ints.end() {
+            return Verdict::None;
+        }
+        let all = ints.contains(&least) && ints.contains(&greatest);
+        return if all { Verdict::All } else { Verdict::Maybe };
+    }
+    match page.numbers {
+        Some((low, high)) if range.misses(low, high) => Verdict::None,
+        Some((low, high)) if page.all_numbers && range.covers(low, high) => Verdict::All,
         _ => Verdict::Maybe,
     }
 }

@@ -20,6 +20,7 @@ mod eval;
 mod json_array;
 mod judge;
 mod needs;
+mod number_range;
 mod pattern;
 mod phrase;
 mod predicate;

@@ -16,7 +16,7 @@ use crate::query::batch::Batch;
 use crate::query::column::Column;
 
 use crate::query::testing::test_context;
-use crate::record::{TextVec, Timestamp, parse_canonical_int, parse_number};
+use crate::record::{Quantity, TextVec, Timestamp, parse_canonical_int};
 
 fn compile(filter: &Filter) -> CompiledFilter {
     test_context(|ctx| CompiledFilter::compile(filter, ctx)).unwrap()
@@ -98,9 +98,10 @@ impl BlockFacts for Facts {
         }
         let present: Vec<&[u8]> =
             self.values.iter().map(|v| v.as_bytes()).filter(|v| !v.is_empty()).collect();
-        let numbers: Vec<f64> = present.iter().filter_map(|v| parse_number(v)).collect();
-        let low = numbers.iter().copied().reduce(f64::min);
-        let high = numbers.iter().copied().reduce(f64::max);
+        let numbers: Vec<(f64, f64)> =
+            present.iter().filter_map(|v| Quantity::parse(v)).map(|n| n.enclosing_f64()).collect();
+        let low = numbers.iter().map(|n| n.0).reduce(f64::min);
+        let high = numbers.iter().map(|n| n.1).reduce(f64::max);
         let lengths = present.iter().map(|v| v.len() as u64);
         Ok(ColumnFacts {
             listed: Vec::new(),

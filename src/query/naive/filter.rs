@@ -1,14 +1,15 @@
 //! Which rows a filter keeps.
 
+use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use regex_automata::meta::Regex;
 
-use super::value::{covered, ipv4, number};
+use super::value::{covered, ipv4, quantity};
 use super::{Row, pattern, text};
 use crate::query::ast::{
-    CompareOp, FieldOp, FieldPattern, Filter, LabelOp, Predicate, StreamSelector, TimeFilter,
-    TimeForm, TimePoint, ValueSet, WeekRange,
+    CompareOp, FieldOp, FieldPattern, Filter, LabelOp, Predicate, RangeBound, StreamSelector,
+    TimeFilter, TimeForm, TimePoint, ValueSet, WeekRange,
 };
 
 /// Letters, decimal digits and `_` of any script.
@@ -66,9 +67,10 @@ fn holds(predicate: &Predicate, value: &str, row: &Row) -> bool {
         Predicate::Regex(re) => re.meta().is_match(value),
         Predicate::Compare { op, value: right } => compares(*op, value, right),
         Predicate::Range { min, max } => {
-            let Some(v) = number(value) else { return false };
-            let (lo, hi) = (number(&min.value.text).unwrap(), number(&max.value.text).unwrap());
-            (v > lo || (min.inclusive && v == lo)) && (v < hi || (max.inclusive && v == hi))
+            let Some(v) = quantity(value) else { return false };
+            let to = |bound: &RangeBound| v.cmp(quantity(&bound.value.text).unwrap());
+            (to(min).is_gt() || (min.inclusive && to(min).is_eq()))
+                && (to(max).is_lt() || (max.inclusive && to(max).is_eq()))
         }
         Predicate::StringRange { min, max } => min.as_str() <= value && value < max.as_str(),
         Predicate::LenRange { min, max } => {
@@ -158,19 +160,19 @@ fn fold(text: &str) -> String {
     text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
 }
 
-fn ordering_fits<T: PartialOrd + ?Sized>(op: CompareOp, a: &T, b: &T) -> bool {
+fn ordering_fits(op: CompareOp, order: Ordering) -> bool {
     match op {
-        CompareOp::Greater => a > b,
-        CompareOp::GreaterOrEqual => a >= b,
-        CompareOp::Less => a < b,
-        CompareOp::LessOrEqual => a <= b,
+        CompareOp::Greater => order.is_gt(),
+        CompareOp::GreaterOrEqual => order.is_ge(),
+        CompareOp::Less => order.is_lt(),
+        CompareOp::LessOrEqual => order.is_le(),
     }
 }
 
 fn compares(op: CompareOp, value: &str, right: &str) -> bool {
-    match number(right) {
-        Some(r) => number(value).is_some_and(|v| ordering_fits(op, &v, &r)),
-        None => ordering_fits(op, value.as_bytes(), right.as_bytes()),
+    match quantity(right) {
+        Some(r) => quantity(value).is_some_and(|v| ordering_fits(op, v.cmp(r))),
+        None => ordering_fits(op, value.as_bytes().cmp(right.as_bytes())),
     }
 }
 
@@ -180,10 +182,11 @@ fn compares_field(op: FieldOp, a: &str, b: &str) -> bool {
         FieldOp::LessOrEqual => CompareOp::LessOrEqual,
         FieldOp::Less => CompareOp::Less,
     };
-    match (number(a), number(b)) {
-        (Some(x), Some(y)) => ordering_fits(op, &x, &y),
-        _ => ordering_fits(op, a.as_bytes(), b.as_bytes()),
-    }
+    let order = match (quantity(a), quantity(b)) {
+        (Some(x), Some(y)) => x.cmp(y),
+        _ => a.as_bytes().cmp(b.as_bytes()),
+    };
+    ordering_fits(op, order)
 }
 
 fn stream_matches(selector: &StreamSelector, row: &Row) -> bool {

@@ -3,7 +3,7 @@
 use super::Row;
 use super::stats::{print_duration, print_float};
 use super::text::put;
-use super::value::{Exact, decimal, duration, print_time};
+use super::value::{Exact, duration, exact, print_time};
 use crate::query::ast::{
     FieldPattern, Format, FormatEncoding, FormatPart, Pack, PackFormat, SetStreamFields,
 };
@@ -100,14 +100,17 @@ fn mapped(value: &str, map: impl Fn(char) -> Vec<char>) -> String {
 
 /// Seconds, or milli-, micro- or nanoseconds by their size, as nanoseconds.
 fn unix(text: &str) -> Option<i64> {
-    let Exact::Finite(mantissa, exponent) = decimal(text)? else { return None };
-    let ten = 10i128.pow(exponent.unsigned_abs());
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b"+-._eE".contains(&b));
+    let Exact::Finite(mantissa, exponent) = exact(text).filter(|_| plain)? else { return None };
+    let zeros = 10i128.checked_pow(u32::try_from(exponent).unwrap_or(0))?;
+    let mantissa = mantissa.checked_mul(zeros)?;
+    let ten = 10i128.checked_pow(exponent.min(0).unsigned_abs())?;
     let (mut scale, mut most) = (1_000_000_000, ten << 31);
     while mantissa.abs() >= most && scale > 1 {
         scale /= 1_000;
         most *= 1_000;
     }
-    i64::try_from(mantissa * scale / ten).ok()
+    i64::try_from(mantissa.checked_mul(scale)?.div_euclid(ten)).ok()
 }
 
 fn base64_alphabet() -> Vec<char> {

@@ -23,9 +23,12 @@ impl Exact {
             let up = |m: i128, e: i32| {
                 10i128.checked_pow(e.abs_diff(low)).and_then(|f| m.checked_mul(f))
             };
-            if let (Some(a), Some(b)) = (up(a, ae), up(b, be)) {
-                return a.cmp(&b);
-            }
+            // At the lower exponent one of them stays as it is; one that does not fit is larger.
+            return match (up(a, ae), up(b, be)) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                (None, _) => a.cmp(&0),
+                (_, None) => 0.cmp(&b),
+            };
         }
         self.to_f64().partial_cmp(&other.to_f64()).unwrap()
     }
@@ -49,16 +52,19 @@ pub(crate) fn exact(text: &str) -> Option<Exact> {
 }
 
 /// The value that comparison filters see.
+pub(crate) fn quantity(text: &str) -> Option<Exact> {
+    let integer = |n: i128| Exact::Finite(n, 0);
+    exact(text)
+        .or_else(|| rfc3339(text).map(|t| integer(t.into())))
+        .or_else(|| ipv4(text).map(|a| integer(a.into())))
+}
+
+/// The value that `math` and `histogram` see.
 pub(crate) fn number(text: &str) -> Option<f64> {
-    match exact(text) {
-        Some(Exact::Finite(0, _)) if text.starts_with('-') => return Some(-0.0),
-        Some(e) => return Some(e.to_f64()),
-        None => {}
+    match quantity(text)? {
+        Exact::Finite(0, _) if text.starts_with('-') => Some(-0.0),
+        e => Some(e.to_f64()),
     }
-    if let Some(t) = rfc3339(text) {
-        return Some(t as f64);
-    }
-    ipv4(text).map(f64::from)
 }
 
 /// `-`, digits with `_` between them, at most one point with digits on both sides.

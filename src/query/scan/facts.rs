@@ -40,21 +40,14 @@ impl<'b, 'a> Facts<'b, 'a> {
         let known = &header.facts;
         // Rows of streams with a constant are not in the page; how many those are is not asked.
         let constants = !matches!(column.column.constants, RunConstants::None);
-        let mut out = PageFacts {
+        PageFacts {
             may_be_empty: constants || (header.present as usize) < self.block.reader().rows(),
             numbers: known.numbers,
             all_numbers: known.all_numbers,
             lengths: known.lengths.map(|(min, max)| (min.into(), max.into())),
             ints: known.ints,
             ..PageFacts::default()
-        };
-        if let Some((min, max)) = known.ints {
-            #[expect(clippy::cast_precision_loss, reason = "number filters read values as f64")]
-            let numbers = (min as f64, max as f64);
-            out.numbers = Some(numbers);
-            out.all_numbers = true;
         }
-        out
     }
 }
 

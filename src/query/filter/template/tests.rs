@@ -7,8 +7,10 @@ use super::super::set::{PhraseSet, TextSet};
 use super::*;
 use crate::codec::Strip;
 use crate::codec::template::testing::{Columns, columns_of, lines, strips, text};
-use crate::query::filter::predicate::{ByteRange, NumberRange};
+use crate::query::filter::number_range::NumberRange;
+use crate::query::filter::predicate::ByteRange;
 use crate::query::regex::Regex;
+use crate::record::Quantity;
 
 /// Counts how often each verdict was given, and compares with the definition.
 fn check(predicate: &ValuePredicate, strips: &[Strip], lines: &[String]) -> [usize; 3] {
@@ -62,12 +64,10 @@ fn predicates(needle: &str, other: &str) -> Vec<ValuePredicate> {
         ValuePredicate::OneOf(TextSet::new([n.to_vec(), o.to_vec()])),
         ValuePredicate::Length(n.len() as u64, n.len() as u64 + 3),
         ValuePredicate::Bytes(ByteRange { min: Some((Box::from(n), true)), max: None }),
-        ValuePredicate::Numbers(NumberRange {
-            min: 1.0,
-            min_inclusive: true,
-            max: 500.0,
-            max_inclusive: false,
-        }),
+        ValuePredicate::Numbers(Box::new(NumberRange::new(
+            Quantity::parse(b"1").map(|n| (n, true)),
+            Quantity::parse(b"500").map(|n| (n, false)),
+        ))),
     ];
     if needle.is_empty() || other.is_empty() {
         return all;
