@@ -154,6 +154,16 @@ fn hits_are_drawn() {
     assert!(by.starts_with("app=web  2\n") && by.contains("\napp=db  1\n"), "{by}");
     assert!(by.ends_with("3 rows, 1 s a bar\n"), "{by}");
     assert!(draw(&["nothing"]).ends_with("0 rows, 1 s a bar\n"));
+    let csv = draw(&["--format", "csv", "--by", "app", "--step", "2s", range]);
+    assert_eq!(csv.lines().next(), Some("_time,app,hits"));
+    assert_eq!(csv.lines().nth(1), Some("2025-06-01T10:00:00Z,web,2"));
+    assert_eq!(csv.lines().count(), 7);
+    let json = draw(&["--format", "json", "--step", "2s", range]);
+    assert_eq!(json.lines().next(), Some(r#"{"_time":"2025-06-01T10:00:00Z","hits":"2"}"#));
+    assert_eq!(json.lines().count(), 3);
+    let output = loglith(&["query", "--store", &store, "--hits", "* | fields app"]);
+    assert!(output.status.success());
+    assert!(stderr(&output).contains("3 rows have no _time"), "{}", stderr(&output));
     let code = |args: &[&str]| loglith(&[&["query", "--store", &store], args].concat()).status;
     assert_eq!(code(&["--hits", "--step", "0s", "*"]).code(), Some(2));
     assert_eq!(code(&["--step", "1s", "*"]).code(), Some(2));

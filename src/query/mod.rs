@@ -67,6 +67,7 @@ pub(crate) use explain::explain;
 pub use regex::Regex;
 pub use rows::{CancelHandle, Rows};
 pub(crate) use scan::{Lost, PartBounds, PartSet};
+pub(crate) use stats::BucketFn;
 
 #[cfg(test)]
 mod naive;

@@ -24,6 +24,7 @@ mod stream;
 mod text_vec;
 mod timestamp;
 mod value_order;
+mod zone;
 
 pub(crate) use byte_masks::{between, digits, fill_masks, letters, next_clear, next_set};
 pub(crate) use civil::{civil_from_days, days_from_civil, days_in_month, month_start, year_start};
@@ -39,7 +40,7 @@ pub(crate) use number::{
 };
 #[cfg(feature = "fuzzing")]
 pub(crate) use number::{parse_quantity, parse_size};
-pub(crate) use partial_time::{TimeSpan, Zone, parse_partial_time};
+pub(crate) use partial_time::{TimeSpan, parse_partial_time};
 pub(crate) use quantity::{Quantity, cmp_quantities};
 pub(crate) use row_batch::{NameId, RowBatch, RowBatchBuilder, RowView};
 pub use stream::StreamId;
@@ -54,3 +55,4 @@ pub(crate) use timestamp::{
 #[cfg(feature = "fuzzing")]
 pub(crate) use value_order::cmp_natural;
 pub(crate) use value_order::{SortKey, cmp_values, cmp_values_then_bytes};
+pub(crate) use zone::Zone;

@@ -9,8 +9,8 @@ use crate::query::ast::{
     self, Bucket, BucketStep, GroupKey, Number, Sort, SortKey, StatsItem, StreamIds, TIME_FIELD,
     TimeFilter, TimeForm, TimePoint, Uniq,
 };
-use crate::query::{Filter, Pipe, Query, Row, closed_time_range, explain};
-use crate::record::{NANOS_PER_SECOND, StreamId, Timestamp, Zone};
+use crate::query::{BucketFn, Filter, Pipe, Query, Row, closed_time_range, explain};
+use crate::record::{StreamId, Timestamp};
 
 use super::Store;
 
@@ -26,6 +26,8 @@ pub struct Hits {
     /// One series for each value of the field, that with most rows first. Without a field one
     /// series, for the empty value.
     pub series: Vec<HitsSeries>,
+    /// Rows that are in no bucket, since a pipe has taken their `_time` away or made it no time.
+    pub untimed: u64,
 }
 
 /// The buckets of one value.
@@ -76,9 +78,9 @@ impl Store {
     /// Rows of `query` over time in buckets of `step`, together or for each value of the field
     /// `by`.
     ///
-    /// Buckets start at multiples of `step` since 1970-01-01T00:00:00Z. Empty ones are filled in:
+    /// Buckets start at multiples of `step` since 1970-01-01T00:00:00. Empty ones are filled in:
     /// over the range of time that the query's filter gives, if it is closed at both ends, else
-    /// from the first to the last row. Rows whose `_time` a pipe has made no time do not count.
+    /// from the first to the last row. Rows that a pipe has left without a time are counted apart.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,8 +102,9 @@ impl Store {
     /// # }
     /// ```
     ///
-    /// Buckets begin at multiples of the step in the time zone of the options, with the offset that
-    /// the zone has now.
+    /// In the time zone of the options buckets begin at multiples of the step by the local clock.
+    /// Where it changes, a bucket lasts from the moment when the clock first shows its start to
+    /// the start of the next one; buckets no longer than what the clock goes back by come twice.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] if the step is zero, longer than 292 years or so short that there
@@ -119,12 +122,12 @@ impl Store {
             return Err(bad("it must not be zero"));
         }
         let now = options.now.unwrap_or_else(|| self.core().clock.now());
-        let east = options.zone.seconds_east(now);
-        let options = QueryOptions { zone: Zone::Fixed(east), ..strict(options).now(now) };
+        let options = strict(options).now(now);
         let bucket = Bucket {
             step: BucketStep::Number(Number { text: format!("{width}ns") }),
             offset: None,
         };
+        let times = BucketFn::new(&bucket, &options.zone);
         let mut keys = vec![GroupKey { field: TIME_FIELD.to_owned(), bucket: Some(bucket) }];
         keys.extend(by.map(|field| GroupKey { field: field.to_owned(), bucket: None }));
         let count = hits_name(by);
@@ -134,36 +137,37 @@ impl Store {
         if by.is_none() {
             found.insert(String::new(), BTreeMap::new());
         }
+        let mut untimed = 0;
         for row in self.query_with(&counted, &options)? {
             let row = row?;
-            let Some(start) = Timestamp::parse(row.get(TIME_FIELD)) else { continue };
+            let Some(start) = Timestamp::parse(row.get(TIME_FIELD)) else {
+                untimed += number(&row, count);
+                continue;
+            };
             let value = by.map_or("", |field| row.get(field)).to_owned();
             *found.entry(value).or_default().entry(start.as_nanos()).or_default() +=
                 number(&row, count);
         }
-        let (first, last) = match closed_time_range(query, &options, now) {
-            Some(range) => {
-                let floor = |time| floor(time, width, east.saturating_mul(NANOS_PER_SECOND));
-                (floor(range.min), floor(range.max))
-            }
-            None => {
-                let starts = || found.values().flat_map(|s| s.keys().copied());
-                match (starts().min(), starts().max()) {
-                    (Some(first), Some(last)) => (first, last),
-                    _ => (0, -1),
+        // Pipes may move rows out of the range of the filter.
+        let range = closed_time_range(query, &options, now);
+        let range = range.map(|r| [times.time(r.min), times.time(r.max)]);
+        let starts =
+            || found.values().flat_map(|s| s.keys().copied()).chain(range.into_iter().flatten());
+        let starts = match (starts().min(), starts().max()) {
+            (Some(first), Some(last)) => {
+                let each = last.abs_diff(first) / width.unsigned_abs() + 1;
+                if each.saturating_mul(found.len() as u64) > MAX_BUCKETS {
+                    return Err(bad("there would be more than a million buckets"));
                 }
+                let next = |start: &i64| times.next_start(*start);
+                std::iter::successors(Some(first), next).take_while(|s| *s <= last).collect()
             }
+            _ => Vec::new(),
         };
-        let each = last.saturating_sub(first).unsigned_abs() / width.unsigned_abs() + 1;
-        if each.saturating_mul(found.len() as u64) > MAX_BUCKETS {
-            return Err(bad("there would be more than a million buckets"));
-        }
-        let mut series: Vec<HitsSeries> = found
-            .into_iter()
-            .map(|(value, hits)| filled(value, hits, first, last, width))
-            .collect();
+        let mut series: Vec<HitsSeries> =
+            found.into_iter().map(|(value, hits)| filled(value, &hits, &starts)).collect();
         series.sort_by_key(|s| std::cmp::Reverse(s.total));
-        Ok(Hits { step, series })
+        Ok(Hits { step, series, untimed })
     }
 
     /// The fields of the rows of `query` by name, with the rows in which each has a value.
@@ -415,23 +419,97 @@ fn number(row: &Row, field: &str) -> u64 {
     row.get(field).parse().unwrap_or(0)
 }
 
-/// The start of the bucket of a time.
-/// The start of the bucket of a time; buckets begin at multiples of the width, `east` further east.
-fn floor(time: i64, width: i64, east: i64) -> i64 {
-    time.saturating_sub(time.saturating_add(east).rem_euclid(width))
+fn filled(value: String, hits: &BTreeMap<i64, u64>, starts: &[i64]) -> HitsSeries {
+    let hits_at = |start: &i64| hits.get(start).copied().unwrap_or(0);
+    let buckets = starts.iter().map(|s| (Timestamp::from_nanos(*s), hits_at(s))).collect();
+    HitsSeries { value, total: hits.values().sum(), buckets }
 }
 
-fn filled(
-    value: String,
-    hits: BTreeMap<i64, u64>,
-    first: i64,
-    last: i64,
-    width: i64,
-) -> HitsSeries {
-    let starts = std::iter::successors(Some(first), |t| t.checked_add(width));
-    let buckets: Vec<(Timestamp, u64)> = starts
-        .take_while(|&t| t <= last)
-        .map(|t| (Timestamp::from_nanos(t), hits.get(&t).copied().unwrap_or(0)))
-        .collect();
-    HitsSeries { value, total: hits.values().sum(), buckets }
+#[cfg(test)]
+mod tests {
+    use crate::record::Zone;
+    use crate::{Entry, IngestOptions};
+
+    use super::*;
+
+    const HOUR: u64 = 3_600;
+
+    /// A row every half hour of four days around each change of the clock.
+    fn hits(rule: &str, first: &str, step: u64, filter: &str) -> Vec<(String, u64)> {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let ingest = store.ingest(IngestOptions::new()).unwrap();
+        let first = Timestamp::parse(first).unwrap().as_nanos();
+        for half in 0..4 * 48 {
+            let time = Timestamp::from_nanos(first + half * 1_800_000_000_000);
+            ingest.append(Entry::new().time(time).message("m")).unwrap();
+        }
+        let options = QueryOptions { zone: Zone::posix(rule), ..QueryOptions::new() };
+        let query = filter.parse().unwrap();
+        let hits = store.hits(&query, Duration::from_secs(step), None, &options).unwrap();
+        let buckets = hits.series[0].buckets.iter().map(|b| (b.0.to_string(), b.1)).collect();
+        store.close().unwrap();
+        buckets
+    }
+
+    #[test]
+    fn days_of_a_zone_are_as_long_as_its_clock_says() {
+        let day = |rule: &str, first: &str| hits(rule, first, 24 * HOUR, "*");
+        let starts = |buckets: &[(String, u64)]| -> Vec<String> {
+            buckets.iter().map(|b| b.0[5..16].to_owned()).collect()
+        };
+        let counts = |buckets: &[(String, u64)]| buckets.iter().map(|b| b.1).collect::<Vec<_>>();
+        let spring = day("CET-1CEST,M3.5.0,M10.5.0/3", "2024-03-29T23:00:00Z");
+        assert_eq!(
+            starts(&spring),
+            ["03-29T23:00", "03-30T23:00", "03-31T22:00", "04-01T22:00", "04-02T22:00"]
+        );
+        assert_eq!(counts(&spring), [48, 46, 48, 48, 2]);
+        let autumn = day("CET-1CEST,M3.5.0,M10.5.0/3", "2024-10-25T22:00:00Z");
+        assert_eq!(counts(&autumn), [48, 50, 48, 46]);
+        // Midnight is there twice: the day begins with the first.
+        let twice = day("CST5CDT,M3.2.0/0,M11.1.0/1", "2024-11-02T04:00:00Z");
+        assert_eq!(starts(&twice), ["11-02T04:00", "11-03T04:00", "11-04T05:00", "11-05T05:00"]);
+        assert_eq!(counts(&twice), [48, 50, 48, 46]);
+        // Midnight is not there: the day begins with the change.
+        let never = day("CST5CDT,M3.2.0/0,M11.1.0/1", "2024-03-09T05:00:00Z");
+        assert_eq!(
+            starts(&never),
+            ["03-09T05:00", "03-10T05:00", "03-11T04:00", "03-12T04:00", "03-13T04:00"]
+        );
+        assert_eq!(counts(&never), [48, 46, 48, 48, 2]);
+    }
+
+    #[test]
+    fn a_range_is_filled_bucket_by_bucket() {
+        let rule = "CET-1CEST,M3.5.0,M10.5.0/3";
+        let range = "_time:[2024-10-27, 2024-10-28) nothing";
+        let hours = hits(rule, "2024-10-25T22:00:00Z", HOUR, range);
+        assert_eq!(hours.len(), 25);
+        let parts = hits(rule, "2024-10-25T22:00:00Z", 6 * HOUR, range);
+        let starts: Vec<&str> = parts.iter().map(|b| &b.0[8..13]).collect();
+        assert_eq!(starts, ["26T22", "27T05", "27T11", "27T17"]);
+    }
+
+    #[test]
+    fn rows_that_pipes_take_the_time_from_are_counted_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let ingest = store.ingest(IngestOptions::new()).unwrap();
+        for n in 0..3 {
+            ingest.append(Entry::new().time(Timestamp::from_nanos(n)).message("m")).unwrap();
+        }
+        let hits = |query: &str| {
+            let query = query.parse().unwrap();
+            let hits = store.hits(&query, Duration::from_secs(1), None, &QueryOptions::new());
+            let hits = hits.unwrap();
+            (hits.series[0].total, hits.untimed, hits.series[0].buckets.len())
+        };
+        assert_eq!(hits("*"), (3, 0, 1));
+        assert_eq!(hits("* | fields _msg"), (0, 3, 0));
+        assert_eq!(hits("* | stats count()"), (0, 1, 0));
+        assert_eq!(hits("* | format if (*) \"x\" as _time"), (0, 3, 0));
+        // Out of the range of the filter, and yet drawn.
+        assert_eq!(hits("_time:[0, 1] | time_add 3s"), (3, 0, 4));
+    }
 }

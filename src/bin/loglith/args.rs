@@ -118,9 +118,9 @@ pub(crate) enum InputFormat {
 pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// How rows are printed
-    #[arg(long, value_enum, default_value = "json")]
-    pub(crate) format: OutputFormat,
+    /// How rows are printed: json if it is left out. With --hits, print the bars as rows
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<OutputFormat>,
     /// Print at most this many rows: the newest ones, where the query does not sort
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,

@@ -131,7 +131,7 @@ fn ask(store: &Store, number: usize, demo: &DemoQuery, out: &mut impl Write) -> 
     let mut rows = store.query_with(&query, &QueryOptions::new())?;
     let mut answer = Vec::new();
     for row in rows.by_ref() {
-        answer.push(pairs(&row?));
+        answer.push(pairs(row?.fields()));
     }
     let elapsed: Duration = started.elapsed();
     for line in table(&answer) {

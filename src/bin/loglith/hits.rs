@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use loglith::{Hits, HitsSeries, Query, QueryOptions, StatsItem, Store, Timestamp, ast};
 
+use crate::args::{OutputFormat, QueryArgs};
 use crate::color::{Paint, Palette};
 use crate::exit::{Failure, Outcome};
-use crate::output::grouped;
+use crate::output::{Printer, grouped};
 
 /// Bars at most, where the step is chosen here.
 const BARS: u64 = 60;
@@ -30,20 +31,55 @@ const STEPS: [u64; 18] = [
 pub(crate) fn run(
     store: &Store,
     query: &Query,
-    step: Option<Duration>,
-    by: Option<&str>,
+    args: &QueryArgs,
     options: &QueryOptions,
     palette: Palette,
     mut out: impl Write,
 ) -> Outcome {
-    let step = match step {
+    let step = match args.step {
         Some(step) => step,
         None => good_step(store, query, options)?,
     };
+    let by = args.by.as_deref();
     let hits = store.hits(query, step, by, options)?;
-    draw(&hits, by, palette, &mut out)?;
-    out.flush()?;
+    match args.format {
+        Some(format) => print(&hits, by, format, palette, out)?,
+        None => {
+            draw(&hits, by, palette, &mut out)?;
+            out.flush()?;
+        }
+    }
+    if hits.untimed > 0 {
+        // Without a standard error there is nowhere to say it.
+        let rows = grouped(hits.untimed);
+        let _ = writeln!(io::stderr(), "warning: {rows} rows have no _time and are in no bar");
+    }
     Ok(())
+}
+
+/// Prints a row for each bucket, by time and then by series.
+fn print(
+    hits: &Hits,
+    by: Option<&str>,
+    format: OutputFormat,
+    palette: Palette,
+    out: impl Write,
+) -> io::Result<()> {
+    let count = if by == Some("hits") { "hitss" } else { "hits" };
+    let names = std::iter::once("_time").chain(by).chain([count]);
+    let columns = Some(names.map(str::to_owned).collect());
+    let mut printer = Printer::new(out, format, palette, columns);
+    let buckets = hits.series.first().map_or(0, |series| series.buckets.len());
+    for at in 0..buckets {
+        for series in &hits.series {
+            let Some((start, rows)) = series.buckets.get(at) else { continue };
+            let (start, rows) = (start.to_string(), rows.to_string());
+            let value = by.map(|by| (by, series.value.as_str()));
+            let fields = std::iter::once(("_time", &*start)).chain(value).chain([(count, &*rows)]);
+            printer.fields(&fields.collect::<Vec<_>>())?;
+        }
+    }
+    printer.finish()
 }
 
 /// The smallest of [`STEPS`] that gives at most [`BARS`] bars.

@@ -41,23 +41,31 @@ impl<W: Write> Printer<W> {
 
     /// Prints a row, or keeps it until its table is full.
     pub(crate) fn row(&mut self, row: &Row) -> io::Result<()> {
+        match self.format {
+            OutputFormat::Json if !self.palette.is_on() => {
+                self.line.clear();
+                write_json(row, &mut self.line);
+                self.line.push(b'\n');
+                self.out.write_all(&self.line)
+            }
+            OutputFormat::Csv if self.columns.is_none() => {
+                self.waiting.push(row.clone());
+                Ok(())
+            }
+            _ => self.fields(&row.fields().collect::<Vec<_>>()),
+        }
+    }
+
+    /// As [`row`](Printer::row), for names and values; CSV needs to know its columns.
+    pub(crate) fn fields(&mut self, fields: &[(&str, &str)]) -> io::Result<()> {
         self.line.clear();
         match self.format {
-            OutputFormat::Json if self.palette.is_on() => {
-                json_in_color(row, self.palette, &mut self.line);
-            }
-            OutputFormat::Json => write_json(row, &mut self.line),
-            OutputFormat::Raw => raw(row, &mut self.line),
-            OutputFormat::Logfmt => logfmt(row, self.palette, &mut self.line),
-            OutputFormat::Csv => {
-                if self.columns.is_some() {
-                    return self.csv_row(row);
-                }
-                self.waiting.push(row.clone());
-                return Ok(());
-            }
+            OutputFormat::Json => json(fields, self.palette, &mut self.line),
+            OutputFormat::Raw => raw(fields, &mut self.line),
+            OutputFormat::Logfmt => logfmt(fields, self.palette, &mut self.line),
+            OutputFormat::Csv => return self.csv_row(fields),
             OutputFormat::Table => {
-                self.table.push(pairs(row));
+                self.table.push(pairs(fields.iter().copied()));
                 return if self.table.len() >= TABLE_ROWS { self.print_table() } else { Ok(()) };
             }
         }
@@ -99,15 +107,16 @@ impl<W: Write> Printer<W> {
             self.columns = Some(names);
         }
         for row in &rows {
-            self.csv_row(row)?;
+            self.csv_row(&row.fields().collect::<Vec<_>>())?;
         }
         self.csv_head()
     }
 
-    fn csv_row(&mut self, row: &Row) -> io::Result<()> {
+    fn csv_row(&mut self, fields: &[(&str, &str)]) -> io::Result<()> {
         self.csv_head()?;
         let columns = self.columns.as_deref().unwrap_or(&[]);
-        csv_line(columns.iter().map(|name| row.get(name)), &mut self.line);
+        let value = |column: &String| fields.iter().find(|(name, _)| name == column);
+        csv_line(columns.iter().map(|column| value(column).map_or("", |f| f.1)), &mut self.line);
         self.out.write_all(&self.line)
     }
 
@@ -149,8 +158,8 @@ fn csv_line<'a>(values: impl Iterator<Item = &'a str>, line: &mut Vec<u8>) {
 
 /// `name=value` pairs as `unpack_logfmt` reads them. A name that would end early or look like a
 /// pair is a JSON string.
-fn logfmt(row: &Row, palette: Palette, line: &mut Vec<u8>) {
-    for (name, value) in row.fields().filter(|(_, value)| !value.is_empty()) {
+fn logfmt(fields: &[(&str, &str)], palette: Palette, line: &mut Vec<u8>) {
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
         if !line.is_empty() {
             line.push(b' ');
         }
@@ -169,17 +178,17 @@ fn logfmt(row: &Row, palette: Palette, line: &mut Vec<u8>) {
     }
 }
 
-/// A row as JSON for a terminal.
-fn json_in_color(row: &Row, palette: Palette, line: &mut Vec<u8>) {
+/// A row as JSON, in colour on a terminal.
+fn json(fields: &[(&str, &str)], palette: Palette, line: &mut Vec<u8>) {
     line.push(b'{');
-    for (i, (name, value)) in row.fields().filter(|(_, v)| !v.is_empty()).enumerate() {
+    for (i, (name, value)) in fields.iter().filter(|(_, v)| !v.is_empty()).enumerate() {
         if i > 0 {
             line.push(b',');
         }
         line.extend_from_slice(palette.paint(Paint::Name, &json_text(name)).as_bytes());
         line.push(b':');
         let painted = palette.value(value);
-        if painted == value {
+        if painted == *value {
             line.extend_from_slice(json_text(value).as_bytes());
         } else {
             // Only words are painted, which need no escapes.
@@ -194,13 +203,13 @@ fn json_text(text: &str) -> String {
 }
 
 /// The message, or all values with tabs between them.
-fn raw(row: &Row, out: &mut Vec<u8>) {
-    let message = row.fields().find(|(name, value)| *name == "_msg" && !value.is_empty());
+fn raw(fields: &[(&str, &str)], out: &mut Vec<u8>) {
+    let message = fields.iter().find(|(name, value)| *name == "_msg" && !value.is_empty());
     if let Some((_, value)) = message {
         out.extend_from_slice(value.as_bytes());
         return;
     }
-    for (i, (_, value)) in row.fields().enumerate() {
+    for (i, (_, value)) in fields.iter().enumerate() {
         if i > 0 {
             out.push(b'\t');
         }
@@ -209,8 +218,8 @@ fn raw(row: &Row, out: &mut Vec<u8>) {
 }
 
 /// Names and values of a row, the empty ones left out.
-pub(crate) fn pairs(row: &Row) -> Vec<(String, String)> {
-    row.fields()
+pub(crate) fn pairs<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {
+    fields
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()

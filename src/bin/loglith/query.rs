@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use loglith::ast::FieldPattern;
 use loglith::{Pipe, Query, QueryOptions, Store, Timestamp};
 
-use crate::args::QueryArgs;
+use crate::args::{OutputFormat, QueryArgs};
 use crate::color::Palette;
 use crate::envelope;
 use crate::exit::{Failure, Outcome, end, tell_opening};
@@ -38,7 +38,7 @@ fn answer(args: &QueryArgs, store: &Store) -> Outcome {
     }
     let palette = Palette::new(args.color);
     if args.hits {
-        return hits::run(store, &query, args.step, args.by.as_deref(), &options, palette, out);
+        return hits::run(store, &query, args, &options, palette, out);
     }
     if args.explain {
         write!(out, "{}", store.explain(&query))?;
@@ -46,7 +46,8 @@ fn answer(args: &QueryArgs, store: &Store) -> Outcome {
         return Ok(());
     }
     let mut rows = store.query_with(&query, &options)?;
-    let mut printer = Printer::new(out, args.format, palette, columns(&query));
+    let mut printer =
+        Printer::new(out, args.format.unwrap_or(OutputFormat::Json), palette, columns(&query));
     for row in rows.by_ref() {
         printer.row(&row?)?;
     }

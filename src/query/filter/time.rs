@@ -131,7 +131,11 @@ impl TimeContext {
         let seen = i128::from(time) + i128::from(self.time_offset);
         let east = match offset {
             Some(nanos) => i128::from(nanos),
-            None => i128::from(self.zone.seconds_east(Timestamp::from_nanos(time))) * SECOND,
+            None => {
+                let seen = seen.clamp(i64::MIN.into(), i64::MAX.into());
+                let at = Timestamp::from_nanos(i64::try_from(seen).unwrap_or(time));
+                i128::from(self.zone.seconds_east(at)) * SECOND
+            }
         };
         seen + east
     }

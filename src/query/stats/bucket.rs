@@ -108,7 +108,7 @@ impl BucketFn {
                 Column::of_each_run(ends, map(&values))
             }
             Column::Times(times) => {
-                let mut last = None;
+                let mut last = (0, 0);
                 let bucket = |ns: &i64| self.cached_time(*ns, &mut last);
                 Column::Times(Arc::new(times.iter().take(rows).map(bucket).collect()))
             }
@@ -122,50 +122,92 @@ impl BucketFn {
         }
     }
 
-    /// The bucket of a time; remembers the bounds of the last one, which most rows share.
-    fn cached_time(&self, ns: i64, last: &mut Option<(i64, i64)>) -> i64 {
-        if let Some((start, end)) = *last
-            && (start..end).contains(&ns)
-        {
-            return start;
+    /// The bucket of a time; remembers the last one, which most rows share.
+    fn cached_time(&self, ns: i64, last: &mut (i64, i64)) -> i64 {
+        let (start, end) = *last;
+        if !(start..end).contains(&ns) {
+            *last = self.span(ns);
         }
-        let start = self.time(ns);
-        *last = match (&self.step, &self.zone) {
-            (Step::Width { width, .. }, Zone::Fixed(_)) => i64::try_from(width.trunc())
-                .ok()
-                .and_then(|w| start.checked_add(w))
-                .map(|end| (start, end)),
-            _ => None,
-        };
-        start
+        last.0
     }
 
     /// The start of the bucket of a time, held to the range of times.
     pub(crate) fn time(&self, ns: i64) -> i64 {
-        self.even.and_then(|even| even.start(ns)).unwrap_or_else(|| self.any_time(ns))
+        self.even.and_then(|even| even.start(ns)).unwrap_or_else(|| self.span(ns).0)
     }
 
-    fn any_time(&self, ns: i64) -> i64 {
-        let east = |ns: i64| i128::from(self.zone.seconds_east(Timestamp::from_nanos(ns))) * SECOND;
-        let here = east(ns);
-        let local = i128::from(ns) + here;
-        let offset = self.offset.trunc();
-        let civil = |start: fn(Timestamp) -> Timestamp| {
-            i128::from(start(Timestamp::from_nanos(clamp(local - offset))).as_nanos()) + offset
+    /// The start of the next bucket after that of a time, if there is one in the range of times.
+    pub(crate) fn next_start(&self, ns: i64) -> Option<i64> {
+        let start = self.time(ns);
+        let mut end = self.span(ns).1;
+        loop {
+            let (next, after) = self.span(end);
+            match next {
+                i64::MAX => return None,
+                _ if next > start => return Some(next),
+                _ if after <= end => return None,
+                _ => end = after,
+            }
+        }
+    }
+
+    /// The start of the bucket of a time, and an end such that all times between are in it; both
+    /// held to the range of times.
+    fn span(&self, ns: i64) -> (i64, i64) {
+        let east = i128::from(self.zone.seconds_east(Timestamp::from_nanos(ns))) * SECOND;
+        let Some((from, to)) = self.local_span(i128::from(ns) + east) else {
+            return (ns, ns.saturating_add(1));
         };
-        let (start, long) = match self.step {
+        if matches!(self.zone, Zone::Fixed(_)) {
+            return (clamp(from - east), clamp(to - east));
+        }
+        let (start, end) = self.zoned_span(ns, east, from, to);
+        let change = self.zone.next_change(ns).unwrap_or(i128::MAX);
+        (clamp(start), clamp(end.min(change)))
+    }
+
+    /// As [`span`](BucketFn::span) where the clock may change; `from` and `to` are the bounds by
+    /// the clock at `ns`, which is `east` of UTC.
+    ///
+    /// A bucket begins when the clock first shows its start and ends when the next one begins, so
+    /// each lasts for one stretch of time. But buckets no longer than what the clock goes back by
+    /// are there twice: an hour that is repeated stays two hours.
+    fn zoned_span(&self, ns: i64, east: i128, from: i128, to: i128) -> (i128, i128) {
+        let start = self.zone.first_showing(from);
+        let (again, width) = (from - east, to - from);
+        if width < DAY && again - start >= width {
+            let change = self.zone.last_change(ns).unwrap_or(again);
+            return (again.max(change), to - east);
+        }
+        let end = self.zone.first_showing(to);
+        if end > i128::from(ns) {
+            return (start, end);
+        }
+        let after = self.local_span(to).map_or(to, |(_, after)| after);
+        (end, self.zone.first_showing(after))
+    }
+
+    /// The bounds of the bucket of a local time; `None` for buckets of addresses.
+    fn local_span(&self, local: i128) -> Option<(i128, i128)> {
+        let offset = self.offset.trunc();
+        let civil = |start: fn(Timestamp) -> Timestamp, longest: i128| {
+            let at = |ns: i128| i128::from(start(Timestamp::from_nanos(clamp(ns))).as_nanos());
+            let from = at(local - offset);
+            // At the end of the range of times the next one is out of it.
+            let to = at(from + longest);
+            (from + offset, if to > from { to } else { from + longest } + offset)
+        };
+        Some(match self.step {
             Step::Width { width, anchor } => {
                 let width = width.trunc().max(1);
                 let moved = local - offset - anchor;
-                (moved.div_euclid(width) * width + offset + anchor, width >= DAY)
+                let from = moved.div_euclid(width) * width + offset + anchor;
+                (from, from + width)
             }
-            Step::Network(_) => return ns,
-            Step::Month => (civil(month_start), true),
-            Step::Year => (civil(year_start), true),
-        };
-        // Short buckets keep the zone's offset of the time itself, so that an hour that a clock
-        // change repeats stays two hours; long ones begin at local midnight.
-        clamp(start - if long { east(clamp(start - here)) } else { here })
+            Step::Network(_) => return None,
+            Step::Month => civil(month_start, 31 * DAY),
+            Step::Year => civil(year_start, 366 * DAY),
+        })
     }
 
     fn int(&self, n: i64) -> Option<i64> {
@@ -327,6 +369,96 @@ mod tests {
         }
     }
 
+    /// Zones by how their clocks change, see `Zone`.
+    const RULES: [&str; 6] = [
+        "CET-1CEST,M3.5.0,M10.5.0/3",
+        "CST5CDT,M3.2.0/0,M11.1.0/1",
+        "<-03>3<-02>,M11.1.0/0,M2.3.0/0",
+        "NST3:30NDT,M3.2.0/0:01,M11.1.0/0:01",
+        "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
+        "XST5XDT,M3.5.0/23:30,M10.5.0/2",
+    ];
+
+    const MINUTE: i64 = 60_000_000_000;
+
+    /// The starts of the buckets of all minutes around a change of the clock, by a walk: the
+    /// bucket of a time is that of the latest which the clock has shown so far, or, if the bucket
+    /// is no longer than what the clock goes back by, of what it shows since it went back.
+    fn walked(zone: &Zone, change: i64, width: i64) -> Vec<(i64, i64)> {
+        let shown = |t: i64| t + zone.seconds_east(Timestamp::from_nanos(t)) * 1_000_000_000;
+        let repeats = width <= shown(change - MINUTE) + MINUTE - shown(change);
+        let (mut latest, mut last, mut out) = (i64::MIN, None, Vec::new());
+        for step in -4 * 1_440..3 * 1_440 {
+            let time = change + step * MINUTE;
+            if repeats && time == change {
+                latest = i64::MIN;
+                last = None;
+            }
+            latest = latest.max(shown(time));
+            let bucket = latest.div_euclid(width);
+            let start = match last {
+                Some((known, start)) if known == bucket => start,
+                _ => time,
+            };
+            last = Some((bucket, start));
+            out.push((time, start));
+        }
+        out
+    }
+
+    #[test]
+    fn buckets_follow_the_changes_of_the_clock() {
+        let minutes = [1, 15, 30, 45, 60, 90, 120, 180, 360, 720, 1_440, 2_880];
+        for rule in RULES {
+            let zone = Zone::posix(rule);
+            let mut change = Timestamp::parse("2024-01-01T00:00:00Z").unwrap().as_nanos();
+            for _ in 0..2 {
+                change = i64::try_from(zone.next_change(change).unwrap()).unwrap();
+                for width in minutes.map(|m| m * MINUTE) {
+                    let width_of = Decimal::from_int(width.into());
+                    let step = Step::Width { width: width_of, anchor: 0 };
+                    let bucket = BucketFn::of(step, Decimal::ZERO, zone.clone());
+                    let times = walked(&zone, change, width);
+                    // The first buckets began before the walk.
+                    let settled = |t: &&(i64, i64)| {
+                        let minutes = (t.0 - change) / MINUTE;
+                        minutes.abs() < 150 || minutes > -1_440 && minutes % 31 == 0
+                    };
+                    for (time, start) in times.iter().filter(settled) {
+                        let (have, end) = bucket.span(*time);
+                        let at = Timestamp::from_nanos(*time);
+                        assert_eq!(
+                            Timestamp::from_nanos(have),
+                            Timestamp::from_nanos(*start),
+                            "{rule}: {at} in buckets of {} minutes",
+                            width / MINUTE,
+                        );
+                        assert!(end > *time && bucket.span(end - 1).0 == *start, "{rule}: {at}");
+                        let next = bucket.next_start(*time).unwrap();
+                        assert!(next >= end && bucket.span(next).0 == next, "{rule}: {at}");
+                        assert_eq!(bucket.span(next - 1).0, *start, "{rule}: {at}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn months_and_years_begin_at_local_midnight() {
+        let zone = Zone::posix(RULES[1]);
+        let at = |text: &str| Timestamp::parse(text).unwrap().as_nanos();
+        let month = BucketFn::of(Step::Month, Decimal::ZERO, zone.clone());
+        assert_eq!(month.span(at("2024-03-20T00:00:00Z")).0, at("2024-03-01T05:00:00Z"));
+        assert_eq!(month.next_start(at("2024-03-20T00:00:00Z")), Some(at("2024-04-01T04:00:00Z")));
+        let year = BucketFn::of(Step::Year, Decimal::ZERO, zone);
+        assert_eq!(year.span(at("2025-01-01T04:59:59Z")).0, at("2024-01-01T05:00:00Z"));
+        for step in [Step::Month, Step::Year] {
+            let bucket = BucketFn::of(step, Decimal::ZERO, Zone::UTC);
+            assert_eq!(bucket.next_start(i64::MAX), None);
+            assert!(bucket.next_start(i64::MIN).is_some());
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
 
@@ -339,7 +471,7 @@ mod tests {
             let offset = Decimal::from_int(offset);
             let bucket = BucketFn::of(step, offset, Zone::Fixed(east));
             if let Some(start) = bucket.even.and_then(|even| even.start(ns)) {
-                prop_assert_eq!(start, bucket.any_time(ns));
+                prop_assert_eq!(start, bucket.span(ns).0);
             } else {
                 prop_assert!(width == 1 || ns.unsigned_abs() > i64::MAX.unsigned_abs() / 2);
             }
