@@ -42,8 +42,13 @@ pub struct Options {
     pub(crate) flush_interval: Duration,
     pub(crate) seal_bytes: usize,
     pub(crate) seal_age: Duration,
+    pub(crate) flush_level: Option<i32>,
+    pub(crate) merge_level: Option<i32>,
     pub(crate) background: bool,
 }
+
+/// The highest level of zstd that needs no extraordinary memory.
+const ZSTD_LEVEL_MAX: u8 = 19;
 
 impl Default for Options {
     fn default() -> Options {
@@ -55,6 +60,8 @@ impl Default for Options {
             flush_interval: Duration::from_secs(60),
             seal_bytes: 4 << 20,
             seal_age: Duration::from_secs(1),
+            flush_level: None,
+            merge_level: None,
             background: true,
         }
     }
@@ -89,6 +96,20 @@ impl Options {
     /// The buffer becomes a memory part at this many bytes. Default: 4 MiB.
     pub fn seal_bytes(mut self, bytes: usize) -> Options {
         self.seal_bytes = bytes.max(1);
+        self
+    }
+
+    /// The level of zstd in parts that a flush writes, which are merged soon: 1 to 19. Default: 1.
+    /// What it costs and saves stands in `docs/BENCHMARKS.md`.
+    pub fn flush_level(mut self, level: u8) -> Options {
+        self.flush_level = Some(i32::from(level.clamp(1, ZSTD_LEVEL_MAX)));
+        self
+    }
+
+    /// The level of zstd in parts that a merge writes, which stay: 1 to 19. Default: 3. Any level
+    /// is decompressed at the same speed. Blocks that a merge copies keep the level they have.
+    pub fn merge_level(mut self, level: u8) -> Options {
+        self.merge_level = Some(i32::from(level.clamp(1, ZSTD_LEVEL_MAX)));
         self
     }
 

@@ -20,6 +20,7 @@ const COMPRESS_MIN: usize = 24;
 /// Compresses; one for each worker, since the context holds about a megabyte.
 pub(crate) struct Compressor {
     level: i32,
+    thorough: bool,
     context: Option<ZstdCompressor<'static>>,
     frame: Vec<u8>,
 }
@@ -27,7 +28,12 @@ pub(crate) struct Compressor {
 impl Compressor {
     /// zstd at `level`; level 0 stores everything raw.
     pub(crate) fn new(level: i32) -> Compressor {
-        Compressor { level, context: None, frame: Vec::new() }
+        Compressor { level, thorough: false, context: None, frame: Vec::new() }
+    }
+
+    /// The same for bytes that are to stay, so that trying harder pays.
+    pub(crate) fn thorough(level: i32) -> Compressor {
+        Compressor { thorough: true, ..Compressor::new(level) }
     }
 
     /// The level; 0 is raw.
@@ -37,7 +43,7 @@ impl Compressor {
 
     /// Whether the bytes are to stay, so that trying harder pays.
     pub(crate) fn is_thorough(&self) -> bool {
-        self.level > 1
+        self.thorough
     }
 
     /// One zstd frame of `raw`, or `None` if that would not be smaller.

@@ -23,10 +23,7 @@ const SURE_DICTIONARY: usize = 256;
 const TEMPLATES_BYTES_MIN: usize = 4_096;
 /// and for values of on average so many.
 const TEMPLATES_LEN_MIN: usize = 12;
-/// Templates are for pages that stay, which are compressed at higher levels.
-const TEMPLATES_LEVEL_MIN: i32 = 2;
-
-/// The level of zstd for front-coded dictionaries of pages that stay.
+/// The least level of zstd for front-coded dictionaries of pages that stay.
 const HEAD_LEVEL: i32 = 9;
 
 /// How pages are encoded.
@@ -34,6 +31,8 @@ const HEAD_LEVEL: i32 = 9;
 pub(crate) struct EncodeOptions {
     /// The level of zstd; 0 compresses nothing and picks what is encoded fastest.
     pub(crate) level: i32,
+    /// Whether the pages are to stay, so that trying harder pays; the others are merged soon.
+    pub(crate) stays: bool,
     /// Decode every page at once and compare; debug builds always do.
     pub(crate) verify: bool,
 }
@@ -66,11 +65,17 @@ impl Encoded {
 impl Encoder {
     /// An encoder with its own buffers.
     pub(crate) fn new(options: EncodeOptions) -> Encoder {
+        let EncodeOptions { level, stays, .. } = options;
+        let (zstd, heads) = if stays {
+            (Compressor::thorough(level), Compressor::thorough(level.max(HEAD_LEVEL)))
+        } else {
+            (Compressor::new(level), Compressor::new(level))
+        };
         Encoder {
             options,
-            zstd: Compressor::new(options.level),
+            zstd,
             templates: TemplateEncoder::default(),
-            heads: Compressor::new(if options.level > 1 { HEAD_LEVEL } else { options.level }),
+            heads,
             check: Decoder::new(),
             hasher: RandomState::default(),
         }
@@ -78,7 +83,7 @@ impl Encoder {
 
     /// Whether pages of text may refer to other columns.
     pub(crate) fn refers(&self) -> bool {
-        self.options.level >= TEMPLATES_LEVEL_MIN
+        self.options.stays
     }
 
     /// Encodes one column of one block in the smallest encoding.
@@ -121,7 +126,7 @@ impl Encoder {
         {
             stats.int_range = ints.range();
         }
-        let most = if self.zstd.is_thorough() { values.len() } else { values.len() / 2 };
+        let most = if self.options.stays { values.len() } else { values.len() / 2 };
         let mut column = DictColumn::of(values, most.max(2), &self.hasher);
         let sure = column.as_ref().is_some_and(|c| c.dictionary.len() <= SURE_DICTIONARY);
         let shaped = if ints.is_some() || sure { None } else { ShapedColumn::of(values) };
@@ -224,8 +229,7 @@ impl Encoder {
     fn templates(&mut self, input: &PageInput<'_>) -> Option<Encoded> {
         let values = input.values;
         let bytes = values.bytes().len();
-        // Pages that are merged soon are to be made fast.
-        if self.options.level < TEMPLATES_LEVEL_MIN
+        if !self.options.stays
             || bytes < TEMPLATES_BYTES_MIN
             || bytes < values.len() * TEMPLATES_LEN_MIN
         {

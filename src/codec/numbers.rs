@@ -218,7 +218,7 @@ mod tests {
             prop_assert_eq!(decode_numbers(&mut r, order, &mut got), Ok(()));
             prop_assert!(r.is_empty());
             prop_assert_eq!(&got, &numbers);
-            let mut zstd = Compressor::new(3);
+            let mut zstd = Compressor::thorough(3);
             out.clear();
             let layout = Layout { order, planes: true };
             let planes = encode_packed(&mut numbers.clone(), layout, &mut zstd, &mut out);
@@ -265,10 +265,10 @@ mod tests {
                 n
             })
             .collect();
-        let layout = Layout::best(&numbers, &mut Compressor::new(3));
+        let layout = Layout::best(&numbers, &mut Compressor::thorough(3));
         assert_eq!(layout, Layout { order: 1, planes: true });
         let (mut planes, mut frames) = (Vec::new(), Vec::new());
-        let mut zstd = Compressor::new(3);
+        let mut zstd = Compressor::thorough(3);
         assert!(encode_packed(&mut numbers.clone(), layout, &mut zstd, &mut planes));
         encode_numbers(&mut numbers.clone(), 1, &mut frames);
         assert!(planes.len() * 4 < frames.len() * 3, "{} of {}", planes.len(), frames.len());

@@ -22,7 +22,7 @@ fn decode(page: &EncodedPage, rows: usize) -> TextVec {
 }
 
 fn encode(values: &TextVec, level: i32) -> EncodedPage {
-    let mut encoder = Encoder::new(EncodeOptions { level, verify: false });
+    let mut encoder = Encoder::new(EncodeOptions { level, stays: level > 1, verify: false });
     encoder.encode_page(&PageInput::alone(values)).unwrap()
 }
 
@@ -178,7 +178,7 @@ proptest! {
         shift in 0u32..40,
     ) {
         let times: Vec<i64> = times.iter().map(|t| t >> shift).collect();
-        let mut encoder = Encoder::new(EncodeOptions { level: 1, verify: true });
+        let mut encoder = Encoder::new(EncodeOptions { level: 1, stays: false, verify: true });
         let lens = [times.len() as u32 / 2, times.len() as u32 - times.len() as u32 / 2];
         prop_assert!(encoder.encode_times(&times, &lens).is_ok());
     }

@@ -128,7 +128,7 @@ mod tests {
                 values.sort();
             }
             let values: TextVec = values.iter().map(|v| v.as_bytes()).collect();
-            let mut zstd = Compressor::new(3);
+            let mut zstd = Compressor::thorough(3);
             let mut forms = vec![Vec::new(), Vec::new()];
             put_plain(&values, &mut zstd, &mut forms[0]);
             put_front(&values, &mut zstd, &mut forms[1]);

@@ -47,7 +47,7 @@ pub(super) fn run(input: &[u8]) {
 
 /// Values encoded and decoded.
 fn again(values: &TextVec, level: i32) -> TextVec {
-    let mut encoder = Encoder::new(EncodeOptions { level, verify: true });
+    let mut encoder = Encoder::new(EncodeOptions { level, stays: level > 1, verify: true });
     let page = encoder.encode_page(&PageInput::alone(values)).expect("values are encoded exactly");
     let mut decoder = Decoder::new();
     let head = PageHead::parse(page.encoding, &page.head, values.len(), &mut decoder);
@@ -83,7 +83,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         let times: Vec<i64> = (0..count as i64).map(|i| i / 3 * 1_000_000 + i % 2).collect();
         let runs = [count.div_ceil(2) as u32, (count / 2) as u32];
         let runs = &runs[..if count > 1 { 2 } else { 1 }];
-        let mut encoder = Encoder::new(EncodeOptions { level: 1, verify: true });
+        let mut encoder = Encoder::new(EncodeOptions { level: 1, stays: false, verify: true });
         let page = encoder.encode_times(&times, runs).expect("times are encoded exactly");
         out.push(encoded(&page, count));
     }
@@ -92,7 +92,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn seed(values: &TextVec, level: i32) -> Vec<u8> {
-    let mut encoder = Encoder::new(EncodeOptions { level, verify: true });
+    let mut encoder = Encoder::new(EncodeOptions { level, stays: level > 1, verify: true });
     let page = encoder.encode_page(&PageInput::alone(values)).expect("values are encoded exactly");
     encoded(&page, values.len())
 }

@@ -68,12 +68,12 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    pub(super) fn new(profile: Profile) -> Tools {
-        let level = profile.zstd_level();
-        let options = EncodeOptions { level, verify: profile == Profile::Merge };
+    pub(super) fn new(profile: Profile, zstd_level: i32) -> Tools {
+        let stays = profile == Profile::Merge;
+        let options = EncodeOptions { level: zstd_level, stays, verify: stays };
         Tools {
             encoder: Encoder::new(options),
-            zstd: Compressor::new(level),
+            zstd: Compressor::new(zstd_level),
             filters: FilterMaker::new(profile),
             dense: TextVec::new(),
             beside: Vec::new(),

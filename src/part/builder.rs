@@ -77,7 +77,7 @@ impl<'a> PartBuilder<'a> {
         Ok(PartBuilder {
             options,
             out,
-            block: BlockBuilder::new(names.len(), Tools::new(options.profile)),
+            block: BlockBuilder::new(names.len(), Tools::new(options.profile, options.zstd_level)),
             names,
             index: IndexBuilder::default(),
             meta: Vec::new(),

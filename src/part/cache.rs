@@ -2,9 +2,10 @@
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::sync::Mutex;
 
 use super::source::{Cached, PartCache};
 

@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
-
 use super::footer::{Footer, FooterError, Section, header, parse_directory};
 use super::index_block::{IndexBlock, MetaEntry, PlacedGroup};
 use super::layout::{
@@ -16,6 +14,7 @@ use crate::codec::varint::Reader;
 use crate::error::Malformed;
 use crate::index::{Bloom, CHUNK_STREAMS, StreamChunk};
 use crate::record::StreamKey;
+use crate::sync::Mutex;
 use crate::{Error, Result};
 
 /// The most raw bytes of a chunk of the stream table.

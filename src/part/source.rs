@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
-
 use super::layout::{Extent, UNIT_MAX};
 use crate::codec::Decoder;
 #[cfg(any(test, feature = "fuzzing"))]
 use crate::io::MemoryFile;
 use crate::io::{ReadAt, checksum, read_vec_at};
+use crate::sync::{Mutex, MutexGuard};
 use crate::{Error, Result};
 
 /// The bytes of a part: a file, or memory that reads like one.

@@ -21,7 +21,7 @@ pub(crate) enum Profile {
 }
 
 impl Profile {
-    /// The level of zstd; 0 stores raw bytes.
+    /// The usual level of zstd; 0 stores raw bytes.
     pub(crate) fn zstd_level(self) -> i32 {
         match self {
             Profile::Buffer => 0,
@@ -50,6 +50,8 @@ pub(crate) struct WriterOptions {
     pub(crate) deletes_applied: u64,
     /// How much work it is worth.
     pub(crate) profile: Profile,
+    /// The level of zstd; 0 stores raw bytes.
+    pub(crate) zstd_level: i32,
     /// The most rows of a block; at most 65,536.
     pub(crate) block_rows: u32,
     /// The most bytes of the largest column of a block of more than one row; at most 1 MiB.
@@ -68,6 +70,7 @@ impl WriterOptions {
             inputs: Vec::new(),
             deletes_applied: 0,
             profile,
+            zstd_level: profile.zstd_level(),
             block_rows: super::block_builder::FULL.rows,
             block_bytes: super::block_builder::FULL.bytes,
         }

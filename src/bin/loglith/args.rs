@@ -35,7 +35,7 @@ pub(crate) enum Command {
     /// Run a LogsQL query and print its rows
     Query(QueryArgs),
     /// Write everything to disk, merge the parts of each day, and report
-    Compact(StoreArgs),
+    Compact(CompactArgs),
     /// Show days, parts, streams and what the columns cost
     Inspect(InspectArgs),
     /// Check every byte of a store against its checksums
@@ -83,9 +83,22 @@ pub(crate) struct IngestArgs {
     /// Rows reach part files after this time at the latest, such as 10s
     #[arg(long, value_name = "D", value_parser = hits::step)]
     pub(crate) flush_interval: Option<Duration>,
+    /// Level of zstd in the parts that this makes, which are to be merged: higher is smaller and
+    /// slower to make
+    #[arg(long, value_name = "1-19", value_parser = clap::value_parser!(u8).range(1..=19))]
+    pub(crate) level: Option<u8>,
     /// Files to read, also compressed with zstd; - is the standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Level of zstd in the parts that this makes; higher is smaller and slower to make
+    #[arg(long, value_name = "1-19", value_parser = clap::value_parser!(u8).range(1..=19))]
+    pub(crate) level: Option<u8>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

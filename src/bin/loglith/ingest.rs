@@ -47,6 +47,9 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     if let Some(interval) = args.flush_interval {
         store_options = store_options.flush_interval(interval);
     }
+    if let Some(level) = args.level {
+        store_options = store_options.flush_level(level);
+    }
     let store = store_options.durability(args.durability.into()).open(&args.store.store)?;
     let sound = tell_opening(&store);
     let mut options = IngestOptions::new().stream_fields(args.stream_fields.clone());

@@ -5,14 +5,19 @@ use std::io::{self, IsTerminal, Write};
 use indicatif::ProgressBar;
 use loglith::Store;
 
-use crate::args::{InspectArgs, RepairArgs, StoreArgs};
+use crate::args::{CompactArgs, InspectArgs, RepairArgs, StoreArgs};
 use crate::exit::{Failure, Outcome, end, tell_opening};
 
 /// Flushes, merges, and prints what that did.
-pub(crate) fn compact(args: &StoreArgs) -> Outcome {
+pub(crate) fn compact(args: &CompactArgs) -> Outcome {
     // A mistyped name must not make a store.
-    drop(Store::open_read_only(&args.store)?);
-    let store = Store::open(&args.store)?;
+    drop(Store::open_read_only(&args.store.store)?);
+    let options = Store::options();
+    let options = match args.level {
+        Some(level) => options.merge_level(level),
+        None => options,
+    };
+    let store = options.open(&args.store.store)?;
     let sound = tell_opening(&store);
     let report = store.compact()?;
     store.close()?;

@@ -23,7 +23,7 @@ pub(crate) fn encode(values: &TextVec, columns: &Columns) -> Option<(Vec<u8>, Ve
     let beside: Vec<Beside<'_>> =
         columns.iter().map(|(name, values)| Beside { name, values }).collect();
     TemplateEncoder::default()
-        .encode(values, &beside, &mut zstd, &mut Compressor::new(3), &mut strips, &mut params)
+        .encode(values, &beside, &mut zstd, &mut Compressor::thorough(3), &mut strips, &mut params)
         .then(|| strips.finish(&params))
 }
 
