@@ -19,6 +19,7 @@ mod partition;
 mod query;
 mod record;
 mod store;
+mod sync;
 
 pub use error::{Corruption, Error, QueryError, Result};
 pub use ingest::{IngestOptions, IngestReport, RejectExample, RejectReason, Rejected};

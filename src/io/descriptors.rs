@@ -6,10 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::{Disk, ReadAt};
 use crate::Error;
+use crate::sync::Mutex;
 
 /// Opens files for reading on first use and keeps the descriptors of the latest used ones.
 ///

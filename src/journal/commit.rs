@@ -1,8 +1,7 @@
 //! Many writers share one sync.
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::error::{Error, Result};
+use crate::sync::{Condvar, Mutex};
 
 use super::writer::Mark;
 
@@ -125,5 +124,66 @@ mod tests {
         assert!(matches!(after, Err(Error::Poisoned { .. })));
         commit.reach(mark(1), || Ok(mark(3))).unwrap();
         assert_eq!(commit.durable(), mark(1));
+    }
+}
+
+/// Schedules of two writers in order, 100,000 of them, or with `LOGLITH_SCHEDULES_ALL=1` every one;
+/// see `store::tests::schedules` for the command.
+#[cfg(test)]
+#[cfg(loglith_shuttle)]
+mod schedules {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sync::thread;
+
+    /// A journal of which a sync makes durable what was appended before it.
+    #[derive(Default)]
+    struct Appended {
+        commit: Commit,
+        records: Mutex<u64>,
+        durable: Mutex<u64>,
+    }
+
+    impl Appended {
+        fn write(&self, fails: bool) -> Result<()> {
+            let records = {
+                let mut records = self.records.lock();
+                *records += 1;
+                *records
+            };
+            self.commit.reach(Mark { records, sequence: records }, || {
+                let records = *self.records.lock();
+                if fails {
+                    return Err(Error::Poisoned { why: "the disk".to_owned() });
+                }
+                let mut durable = self.durable.lock();
+                *durable = records.max(*durable);
+                Ok(Mark { records, sequence: records })
+            })?;
+            assert!(*self.durable.lock() >= records, "told before it was durable");
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn schedules_of_writers_that_share_syncs() {
+        let all = std::env::var_os("LOGLITH_SCHEDULES_ALL").is_some();
+        let most = if all { None } else { Some(100_000) };
+        for fails in [[false; 2], [false, true]] {
+            let scheduler = shuttle::scheduler::DfsScheduler::new(most, false);
+            let schedules =
+                shuttle::Runner::new(scheduler, shuttle::Config::new()).run(move || {
+                    let journal = Arc::new(Appended::default());
+                    let threads = fails.map(|fails| {
+                        let journal = Arc::clone(&journal);
+                        thread::spawn(move || journal.write(fails))
+                    });
+                    let ended = threads.map(|t| t.join().unwrap());
+                    assert!(fails[1] || ended.iter().all(Result::is_ok));
+                    assert!(journal.commit.syncs() <= 2);
+                });
+            println!("{schedules} schedules");
+        }
     }
 }

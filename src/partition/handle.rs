@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use parking_lot::Mutex;
 
 use crate::Result;
 use crate::io::{DescriptorCache, Disk, MemoryFile, ReadAt};
 use crate::manifest::PartEntry;
 use crate::part::{Expected, PartReader, PartSource, PartSummary};
 use crate::record::Timestamp;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// What the writer of a part says of it, as the manifest lists it.
 pub(crate) fn part_entry(summary: &PartSummary) -> PartEntry {

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
-
 use super::damage::DamageLog;
 use crate::part::ReadStats;
+use crate::sync::Mutex;
 
 /// Counted while a query runs; shared by its workers.
 #[derive(Debug, Default)]

@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use parking_lot::Mutex;
-
 use crate::error::{Corruption, Error, Result};
+use crate::sync::Mutex;
 
 /// The most places that are named; the others are counted.
 const PLACES_MAX: usize = 100;

@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crossbeam::channel::bounded;
-use parking_lot::Mutex;
 
 use super::ast::{Query, QueryOptions as Settings};
 use super::batch::Batch;
@@ -33,6 +32,7 @@ use crate::error::{Corruption, Error, QueryError, Result};
 use crate::options::QueryOptions;
 use crate::part::ReadStats;
 use crate::record::Timestamp;
+use crate::sync::Mutex;
 
 /// Queries in queries in queries, at most.
 const MAX_DEPTH: usize = 16;

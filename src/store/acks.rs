@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use parking_lot::Mutex;
-
+use crate::sync::Mutex;
 /// How much of an input is acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,10 +1,7 @@
 //! The way of a batch into the store.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-use parking_lot::MutexGuard;
 
 use crate::error::{Error, Result};
 use crate::journal;
@@ -13,6 +10,8 @@ use crate::options::Durability;
 use crate::part::Profile;
 use crate::partition::{PartHandle, part_entry};
 use crate::record::RowBatch;
+use crate::sync::MutexGuard;
+use crate::sync::atomic::Ordering;
 
 use super::core::{Core, caught};
 use super::state::{InFlight, State};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crossbeam::channel::{Receiver, bounded};
 use memchr::{memchr, memrchr};
-use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
+use crate::sync::{Condvar, Mutex};
 
 /// Input is cut at line ends into chunks of about this many bytes; a chunk is parsed and encoded
 /// by one worker and becomes one part for each day in it.

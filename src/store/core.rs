@@ -3,10 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
-
-use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::io::{Clock, DescriptorCache, Disk, Fsync, LockGuard};
@@ -15,6 +12,8 @@ use crate::manifest::{Edit, Manifest};
 use crate::options::Options;
 use crate::part::{Profile, UnitCache, WriterOptions};
 use crate::partition::{PartHandle, Snapshot};
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 use super::follow::Follower;
 use super::ids::ViewIds;
@@ -141,8 +140,14 @@ impl Core {
         cuts: (u64, u64),
         profile: Profile,
     ) -> WriterOptions {
+        let chosen = match profile {
+            Profile::Buffer => None,
+            Profile::Flush => self.options.flush_level,
+            Profile::Merge => self.options.merge_level,
+        };
         WriterOptions {
             store_id: self.store_id,
+            zstd_level: chosen.unwrap_or_else(|| profile.zstd_level()),
             ..WriterOptions::new(part_id, i64::from(day), cuts, profile)
         }
     }
@@ -170,7 +175,7 @@ impl Core {
     }
 
     /// Waits until something changes, at most for `timeout`; the lock is given up meanwhile.
-    pub(crate) fn wait(&self, state: &mut parking_lot::MutexGuard<'_, State>, timeout: Duration) {
+    pub(crate) fn wait(&self, state: &mut MutexGuard<'_, State>, timeout: Duration) {
         let _ = self.changed.wait_for(state, timeout);
     }
 

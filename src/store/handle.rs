@@ -2,15 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
-
-use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::ingest::IngestOptions;
 use crate::options::{Options, QueryOptions};
 use crate::query::{Query, Rows, execute_parts};
+use crate::sync::Mutex;
+use crate::sync::atomic::Ordering;
+use crate::sync::thread::JoinHandle;
 
 use super::core::{Core, Role};
 use super::ingest::Ingest;

@@ -1,9 +1,9 @@
 //! Numbers that are never used twice.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Result;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Ids with this bit belong to parts that are never written.
 const VIEW_BIT: u64 = 1 << 63;

@@ -4,14 +4,13 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::error::{Error, Result};
 use crate::ingest::{
     DayGate, IngestOptions, IngestReport, JsonLines, RowWriter, TARGET_BATCH_BYTES, append_batch,
     read_json_lines,
 };
 use crate::record::{Batch, Entry, RowBatch};
+use crate::sync::Mutex;
 
 use super::acks::{Acknowledged, Acks};
 use super::append::Wait;

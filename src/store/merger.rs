@@ -5,12 +5,12 @@
 //! ingest runs it leaves the cores to it, unless a day has so many parts that queries suffer.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::merge::{MANY_PARTS, plan, plan_debt};
+use crate::sync::atomic::Ordering;
+use crate::sync::thread::{self, JoinHandle};
 
 use super::core::{Core, caught, is_no_space};
 
@@ -28,7 +28,7 @@ const DEBT_TIME: Duration = Duration::from_millis(200);
 /// Starts the thread.
 pub(crate) fn start(core: &Arc<Core>) -> Result<JoinHandle<()>> {
     let core = Arc::clone(core);
-    std::thread::Builder::new()
+    thread::Builder::new()
         .name("loglith-merge".to_owned())
         .spawn(move || run(&core))
         .map_err(|e| Error::io("start a thread for", std::path::Path::new("loglith"), e))

@@ -3,9 +3,6 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-
-use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::io::{DescriptorCache, Disk, LockGuard};
@@ -19,6 +16,8 @@ use crate::options::{Durability, Options};
 use crate::part::{PartReader, PartSource, ReadContext, ReadStats, UnitCache};
 use crate::partition::{PartHandle, Version};
 use crate::record::Timestamp;
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use crate::sync::{Condvar, Mutex};
 
 use super::core::{Core, DESCRIPTORS_MAX, Role};
 use super::damage::{forget_segments, lost_manifest, record_gaps, record_set_aside};

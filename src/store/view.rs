@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::Result;
 use crate::memory::{Cut, encode_days};
 use crate::part::{Profile, WriterOptions};
 use crate::partition::{PartHandle, part_entry};
+use crate::sync::Mutex;
 
 use super::ids::ViewIds;
 

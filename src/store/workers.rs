@@ -1,12 +1,12 @@
 //! The thread that flushes.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::journal::Journal;
 use crate::options::Durability;
+use crate::sync::thread::{self, JoinHandle};
 
 use super::core::{Core, caught, is_no_space};
 
@@ -43,7 +43,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<JoinHandle<()>> {
             }
         }
     };
-    std::thread::Builder::new()
+    thread::Builder::new()
         .name("loglith-flush".to_owned())
         .spawn(run)
         .map_err(|e| Error::io("start a thread for", std::path::Path::new("loglith"), e))

@@ -16,13 +16,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 pub use crash::{CrashModel, DataDamage, EntryDamage};
 use file::{SimFile, SimLock, SimWriter};
 use state::State;
 
 use super::disk::{DirEntry, Disk, FileWriter, LockGuard, ReadAt, parent_dir};
+use crate::sync::Mutex;
 use crate::{Error, Result};
 
 /// What goes wrong with an operation.

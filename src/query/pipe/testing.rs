@@ -6,8 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use parking_lot::Mutex;
-
 use super::{Appendix, RowPipe, Sink, Stage, compile_pipe, run_rows};
 use crate::codec::Bitmap;
 use crate::error::Result;
@@ -23,6 +21,7 @@ use crate::query::needed::needed_input;
 use crate::query::plan::{Planned, Wanted};
 use crate::query::position::{RowPos, StreamTexts};
 use crate::record::{TextVec, Timestamp, Zone, parse_canonical_int, parse_rfc3339};
+use crate::sync::Mutex;
 
 /// A row: name and value.
 pub(crate) type Row = BTreeMap<String, String>;

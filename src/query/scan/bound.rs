@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use parking_lot::Mutex;
-
+use crate::sync::Mutex;
 /// Which rows are wanted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {

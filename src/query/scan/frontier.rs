@@ -5,8 +5,6 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use parking_lot::Mutex;
-
 use super::bound::{Direction, TimeBound};
 use super::{PartBounds, PartSet, StreamSet};
 use crate::error::Result;
@@ -16,6 +14,7 @@ use crate::query::context::TimeRange;
 use crate::query::counters::ScanCounters;
 use crate::query::damage::Unit;
 use crate::query::filter::CompiledFilter;
+use crate::sync::Mutex;
 
 /// The filter of a query, taken apart for pruning.
 #[derive(Debug)]

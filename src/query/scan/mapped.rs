@@ -11,8 +11,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::block::StripSource;
 use super::settle::settle;
 use crate::codec::template::{SLOT, TemplateStrip, TemplateTable};
@@ -21,6 +19,7 @@ use crate::error::Result;
 use crate::part::{ColumnPage, RunConstants};
 use crate::query::column::Column;
 use crate::record::TextVec;
+use crate::sync::Mutex;
 
 /// Appends what becomes of a text.
 pub(crate) type TextFn = fn(&[u8], &mut Vec<u8>);

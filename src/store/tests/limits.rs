@@ -163,7 +163,7 @@ fn failures_in_the_background_are_told() {
 #[derive(Debug, Default)]
 struct Faulty {
     inner: crate::io::SystemClock,
-    panics_in: parking_lot::Mutex<Option<&'static str>>,
+    panics_in: crate::sync::Mutex<Option<&'static str>>,
 }
 
 impl crate::io::Clock for Faulty {

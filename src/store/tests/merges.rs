@@ -292,3 +292,30 @@ fn a_compaction_copies_full_blocks_and_says_so() {
     let rows = store.query("n:=77 | fields _msg").unwrap();
     assert_eq!(rows.map(|r| r.unwrap().get("_msg").len()).collect::<Vec<_>>(), [16_005]);
 }
+
+#[test]
+fn levels_of_zstd_are_chosen_by_tier() {
+    // Words in an order that no template tells.
+    let words = ["peer", "reset", "timeout", "refused", "by", "upstream", "retry", "cache", "miss"];
+    let mut seed = 7u64;
+    let mut word = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        words[usize::try_from(seed >> 33).unwrap() % words.len()]
+    };
+    let mut batch = Batch::new();
+    for n in 0..3_000 {
+        let text: Vec<&str> = (0..12).map(|_| word()).collect();
+        batch.entry().time(Timestamp::from_nanos(n)).field("text", text.join(" ").as_str());
+    }
+    let sizes = |flush: u8, merge: u8| {
+        let disk = Arc::new(SimDisk::new());
+        let options = options(&disk, Durability::Process).flush_level(flush).merge_level(merge);
+        let store = options.open(root()).unwrap();
+        ingest(&store).append_batch(batch.clone()).unwrap();
+        let report = store.compact().unwrap();
+        (report.flushed.bytes, report.bytes_stored)
+    };
+    let (low, high) = (sizes(1, 1), sizes(19, 19));
+    assert!(high.0 < low.0 && high.1 < low.1, "{low:?} {high:?}");
+    assert_eq!((sizes(19, 1), sizes(1, 19)), ((high.0, low.1), (low.0, high.1)));
+}

@@ -10,6 +10,8 @@ mod merges;
 #[allow(clippy::cast_possible_truncation)]
 mod model;
 mod repairs;
+#[cfg(loglith_shuttle)]
+mod schedules;
 mod sweep;
 
 use std::path::{Path, PathBuf};
