@@ -22,10 +22,8 @@ pub(crate) struct ExecContext<'a> {
     pub(crate) zone: Zone,
     /// The memory that collected state is charged to.
     pub(crate) memory: Arc<QueryMemory>,
-    /// When the query has to end.
-    pub(crate) deadline: Option<Instant>,
-    /// Set by the holder of the query to end it.
-    pub(crate) cancelled: &'a AtomicBool,
+    /// Says when the query has to end.
+    pub(crate) stop: Stop,
     /// The work done so far.
     pub(crate) counters: &'a QueryCounters,
     /// The query's own top-level range of `_time`, if closed at both ends.
@@ -38,6 +36,31 @@ pub(crate) struct ExecContext<'a> {
     pub(crate) subqueries: &'a dyn SubqueryRunner,
     /// Reads the neighbours of rows.
     pub(crate) neighbours: &'a dyn StreamContextSource,
+}
+
+/// Says whether a query may go on; clones say the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop {
+    /// Set by the holder of the query to end it.
+    pub(crate) cancelled: Arc<AtomicBool>,
+    /// When the query has to end.
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Stop {
+    /// Whether the query may go on.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] or [`Error::DeadlineExceeded`].
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Error::DeadlineExceeded),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Nanoseconds since the epoch, both ends included.
@@ -197,13 +220,7 @@ impl ExecContext<'_> {
     pub(crate) fn check(&self) -> Result<()> {
         #[cfg(test)]
         self.counters.checks.fetch_add(1, Ordering::Relaxed);
-        if self.cancelled.load(Ordering::Relaxed) {
-            return Err(Error::Cancelled);
-        }
-        match self.deadline {
-            Some(deadline) if Instant::now() >= deadline => Err(Error::DeadlineExceeded),
-            _ => Ok(()),
-        }
+        self.stop.check()
     }
 
     /// Calls [`check`](ExecContext::check) when `row` ends a run of [`CHECK_ROWS`].

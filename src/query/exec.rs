@@ -13,7 +13,8 @@ use crossbeam::channel::bounded;
 use super::ast::{Query, QueryOptions as Settings};
 use super::batch::Batch;
 use super::context::{
-    ExecContext, Flow, QueryCounters, QueryMemory, StreamContextSource, SubqueryRunner, TimeRange,
+    ExecContext, Flow, QueryCounters, QueryMemory, Stop, StreamContextSource, SubqueryRunner,
+    TimeRange,
 };
 use super::counters::{QueryStats, ScanCounters};
 use super::fields::FieldSet;
@@ -246,8 +247,7 @@ impl Level<'_> {
             now: execution.now,
             zone: execution.options.zone.clone(),
             memory: self.shared.memory.clone(),
-            deadline: self.shared.deadline,
-            cancelled: &execution.cancelled,
+            stop: Stop { cancelled: execution.cancelled.clone(), deadline: self.shared.deadline },
             counters: &execution.totals,
             time_range: None,
             seed: 0,

@@ -82,7 +82,7 @@ mod tests {
                     assert_eq!(have, want);
                     let checks = ctx.counters.checks.load(Relaxed);
                     assert!(checks >= (len / RUN) as u64, "{checks} looks for {len} entries");
-                    ctx.cancelled.store(true, Relaxed);
+                    ctx.stop.cancelled.store(true, Relaxed);
                     assert_eq!(
                         sort_checked(&mut have, ctx, |a, b| a.0.cmp(&b.0)).is_err(),
                         len > 0

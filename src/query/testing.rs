@@ -1,12 +1,12 @@
 //! Rows and contexts for tests of the query room.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use super::ast::Query;
 use super::batch::Batch;
 use super::context::{
-    ExecContext, Flow, QueryCounters, QueryMemory, StreamContextSource, SubqueryRunner, TimeRange,
+    ExecContext, Flow, QueryCounters, QueryMemory, Stop, StreamContextSource, SubqueryRunner,
+    TimeRange,
 };
 use super::fields::FieldSet;
 use super::naive;
@@ -38,14 +38,12 @@ impl StreamContextSource for NoStorage {
 
 /// Runs `f` with a context that has room, no deadline and no rows in storage.
 pub(crate) fn test_context<T>(f: impl FnOnce(&ExecContext<'_>) -> T) -> T {
-    let cancelled = AtomicBool::new(false);
     let counters = QueryCounters::default();
     f(&ExecContext {
         now: Timestamp::from_nanos(1_709_640_000_000_000_000),
         zone: Zone::UTC,
         memory: QueryMemory::new(1 << 30),
-        deadline: None,
-        cancelled: &cancelled,
+        stop: Stop::default(),
         counters: &counters,
         time_range: None,
         seed: 1,

@@ -6,7 +6,7 @@ use super::number_range::NumberRange;
 use super::pattern::PatternMatcher;
 use super::phrase::{FoldedPhrase, Phrase};
 use super::predicate::{ByteRange, RegexPredicate, ValuePredicate};
-use super::set::{PhraseSet, TextSet, common_cases};
+use super::set::{Bounded, PhraseSet, TextSet, common_cases};
 use super::time::TimeContext;
 use super::{CompiledFilter, FieldTest, Node};
 use crate::error::{Error, QueryError, Result};
@@ -35,24 +35,36 @@ impl CompiledFilter {
         time_offset: i64,
     ) -> Result<CompiledFilter> {
         let times = TimeContext::new(ctx, time_offset);
-        let mut compiler = Compiler { ctx, times, leaves: 0 };
+        let mut compiler = Compiler { ctx, times, leaves: 0, bytes: 0 };
         let root = compiler.node(filter)?;
-        Ok(CompiledFilter { root, times: compiler.times })
+        let memory = match compiler.bytes {
+            0 => None,
+            bytes => {
+                let mut memory = ctx.reservation("filter");
+                memory.resize(bytes)?;
+                Some(Arc::new(memory))
+            }
+        };
+        Ok(CompiledFilter { root, times: compiler.times, stop: ctx.stop.clone(), _memory: memory })
     }
 }
 
-struct Compiler<'a> {
+/// Lists below this size are not counted to the query's memory.
+const LISTED_BYTES: usize = 64 << 10;
+
+pub(super) struct Compiler<'a> {
     ctx: &'a ExecContext<'a>,
     times: TimeContext,
     leaves: usize,
+    /// What long lists take of memory.
+    bytes: usize,
 }
 
 impl Compiler<'_> {
-    fn node(&mut self, filter: &Filter) -> Result<Node> {
+    pub(super) fn node(&mut self, filter: &Filter) -> Result<Node> {
         Ok(match filter {
             Filter::All => Node::Const(true),
-            Filter::And(all) => Node::and(self.nodes(all)?),
-            Filter::Or(any) => Node::or(self.nodes(any)?),
+            Filter::And(_) | Filter::Or(_) => self.list(filter)?,
             Filter::Not(inner) => Node::negate(self.node(inner)?),
             Filter::Field { field, predicate } => {
                 let test = self.test(predicate)?;
@@ -81,11 +93,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn nodes(&mut self, filters: &[Filter]) -> Result<Vec<Node>> {
-        filters.iter().map(|f| self.node(f)).collect()
-    }
-
-    fn leaf(&mut self, field: &FieldPattern, test: FieldTest) -> Node {
+    pub(super) fn leaf(&mut self, field: &FieldPattern, test: FieldTest) -> Node {
         match field {
             FieldPattern::Name(name) => self.named(name, test),
             FieldPattern::Prefix(prefix) => {
@@ -100,6 +108,12 @@ impl Compiler<'_> {
             && let ValuePredicate::Const(answer) = **predicate
         {
             return Node::Const(answer);
+        }
+        if let FieldTest::Value(predicate) = &test {
+            self.bytes += match predicate.heap_bytes() {
+                few if few < LISTED_BYTES => 0,
+                many => many,
+            };
         }
         let leaf = self.next_leaf();
         Node::Field { field: Arc::from(name), test, leaf }
@@ -222,7 +236,7 @@ impl Node {
                 node => all.push(node),
             }
         }
-        all.sort_by_key(Node::cost);
+        all.sort_by_cached_key(Node::cost);
         match all.len() {
             0 => Node::Const(true),
             1 => all.pop().unwrap_or(Node::Const(true)),
@@ -241,7 +255,7 @@ impl Node {
                 node => any.push(node),
             }
         }
-        any.sort_by_key(Node::cost);
+        any.sort_by_cached_key(Node::cost);
         match any.len() {
             0 => Node::Const(false),
             1 => any.pop().unwrap_or(Node::Const(false)),
@@ -249,7 +263,7 @@ impl Node {
         }
     }
 
-    fn negate(node: Node) -> Node {
+    pub(super) fn negate(node: Node) -> Node {
         match node {
             Node::Const(answer) => Node::Const(!answer),
             Node::Not(inner) => *inner,
@@ -290,7 +304,7 @@ fn phrase_or_empty(text: &str) -> ValuePredicate {
     }
 }
 
-fn one_of(mut values: Vec<Vec<u8>>) -> ValuePredicate {
+pub(super) fn one_of(mut values: Vec<Vec<u8>>) -> ValuePredicate {
     match values.len() {
         0 => ValuePredicate::Const(false),
         1 => match values.pop() {
@@ -310,14 +324,22 @@ fn all_phrases(values: &[Vec<u8>]) -> ValuePredicate {
         let only = values.iter().all(Vec::is_empty);
         return if only { ValuePredicate::Empty } else { ValuePredicate::Const(false) };
     }
-    ValuePredicate::AllPhrases(values.iter().map(|v| Phrase::new(v)).collect())
+    all_needles(values.iter().map(|v| Bounded::phrase(v)).collect())
+}
+
+/// All of `needles`, none of which is empty.
+pub(super) fn all_needles(mut needles: Vec<Bounded>) -> ValuePredicate {
+    needles.sort_unstable();
+    needles.dedup();
+    needles.sort_by_key(|n| std::cmp::Reverse(n.bytes().len()));
+    ValuePredicate::AllPhrases(needles.iter().map(Bounded::to_phrase).collect())
 }
 
 fn any_phrase(values: &[Vec<u8>]) -> ValuePredicate {
     if values.is_empty() {
         return ValuePredicate::Const(false);
     }
-    ValuePredicate::AnyPhrase(PhraseSet::new(values.iter().map(Vec::as_slice)))
+    ValuePredicate::AnyPhrase(PhraseSet::of(values.iter().map(|v| Bounded::phrase(v)).collect()))
 }
 
 fn sequence(parts: &[String]) -> ValuePredicate {

@@ -145,6 +145,7 @@ impl Eval<'_> {
         if !selection.any() {
             return Ok(());
         }
+        self.filter.stop.check()?;
         match node {
             Node::Const(true) => {}
             Node::Const(false) => selection.clear_all(),

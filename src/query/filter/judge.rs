@@ -1,6 +1,7 @@
 //! Three-valued evaluation of a filter on a whole block, from what is known without its rows.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::coded::Verdicts;
@@ -8,7 +9,7 @@ use super::number_range::NumberRange;
 use super::predicate::ValuePredicate;
 use super::{CompiledFilter, FieldTest, Node};
 use crate::error::Result;
-use crate::query::context::TimeRange;
+use crate::query::context::{Stop, TimeRange};
 use crate::record::{TextVec, parse_canonical_int};
 
 /// What is known about the rows of a block.
@@ -116,10 +117,14 @@ pub(crate) struct PageFacts<'a> {
 }
 
 impl CompiledFilter {
+    fn steps(&self) -> Steps<'_> {
+        Steps { stop: &self.stop, done: Cell::new(0) }
+    }
+
     /// What is known about the rows of a block.
     #[cfg(test)]
     pub(crate) fn judge(&self, facts: &dyn BlockFacts) -> Result<Verdict> {
-        judge(&self.root, facts)
+        judge(&self.root, facts, &self.steps())
     }
 
     /// Judges the parts of the filter that all have to pass, those of `open`, and leaves in
@@ -129,11 +134,11 @@ impl CompiledFilter {
         open: &mut Vec<usize>,
         facts: &dyn BlockFacts,
     ) -> Result<Verdict> {
-        let parts = self.parts();
+        let (parts, steps) = (self.parts(), self.steps());
         let mut left = Vec::with_capacity(open.len());
         for &i in open.iter() {
             let Some(part) = parts.get(i) else { continue };
-            match judge(part, facts)? {
+            match judge(part, facts, &steps)? {
                 Verdict::None => return Ok(Verdict::None),
                 Verdict::All => {}
                 Verdict::Maybe => left.push(i),
@@ -157,13 +162,28 @@ impl CompiledFilter {
     }
 }
 
-fn judge(node: &Node, facts: &dyn BlockFacts) -> Result<Verdict> {
+/// Counts the steps of a judgement and asks from time to time whether the query may go on.
+struct Steps<'a> {
+    stop: &'a Stop,
+    done: Cell<u32>,
+}
+
+impl Steps<'_> {
+    fn step(&self) -> Result<()> {
+        let done = self.done.get().wrapping_add(1);
+        self.done.set(done);
+        if done.is_multiple_of(16) { self.stop.check() } else { Ok(()) }
+    }
+}
+
+fn judge(node: &Node, facts: &dyn BlockFacts, steps: &Steps<'_>) -> Result<Verdict> {
+    steps.step()?;
     Ok(match node {
         Node::Const(answer) => Verdict::of(*answer),
         Node::And(all) => {
             let mut verdict = Verdict::All;
             for part in all {
-                match judge(part, facts)? {
+                match judge(part, facts, steps)? {
                     Verdict::None => return Ok(Verdict::None),
                     Verdict::Maybe => verdict = Verdict::Maybe,
                     Verdict::All => {}
@@ -174,7 +194,7 @@ fn judge(node: &Node, facts: &dyn BlockFacts) -> Result<Verdict> {
         Node::Or(any) => {
             let mut verdict = Verdict::None;
             for part in any {
-                match judge(part, facts)? {
+                match judge(part, facts, steps)? {
                     Verdict::All => return Ok(Verdict::All),
                     Verdict::Maybe => verdict = Verdict::Maybe,
                     Verdict::None => {}
@@ -182,7 +202,7 @@ fn judge(node: &Node, facts: &dyn BlockFacts) -> Result<Verdict> {
             }
             verdict
         }
-        Node::Not(inner) => judge(inner, facts)?.negated(),
+        Node::Not(inner) => judge(inner, facts, steps)?.negated(),
         Node::Field { field, test: FieldTest::Value(predicate), leaf } => {
             judge_field(field, *leaf, predicate, facts)?
         }
@@ -243,8 +263,8 @@ fn judge_field(
         let judged = judge_page(predicate, page);
         // A filter can only exclude, and only the non-empty values.
         let judged = if judged == Verdict::Maybe && may_exclude(predicate, page) {
-            let needs = predicate.needs();
-            let met = needs.may_be_met(&mut |text, bounds| facts.may_hold(name, text, bounds))?;
+            let met =
+                predicate.may_be_met(&mut |text, bounds| facts.may_hold(name, text, bounds))?;
             if met { Verdict::Maybe } else { Verdict::None }
         } else {
             judged

@@ -19,6 +19,7 @@ mod compile;
 mod eval;
 mod json_array;
 mod judge;
+mod lists;
 mod needs;
 mod number_range;
 mod pattern;
@@ -47,13 +48,17 @@ pub(crate) use template::template_verdicts;
 pub(crate) use time::TimeContext;
 
 use crate::query::ast::{DayRange, FieldOp, StreamSelector, WeekRange};
-use crate::query::context::TimeRange;
+use crate::query::context::{Reservation, Stop, TimeRange};
 
 /// A filter ready to be evaluated; cheap to share.
 #[derive(Debug, Clone)]
 pub(crate) struct CompiledFilter {
     root: Node,
     times: TimeContext,
+    /// Long filters ask whether they may go on.
+    stop: Stop,
+    /// What long lists take of the query's memory.
+    _memory: Option<Arc<Reservation>>,
 }
 
 /// A part of a filter.
@@ -116,6 +121,12 @@ impl CompiledFilter {
             Node::And(all) => all,
             one => std::slice::from_ref(one),
         }
+    }
+
+    /// Whether nothing is asked but the time.
+    pub(crate) fn asks_time_only(&self) -> bool {
+        let by_time = |part: &Node| matches!(part, Node::Time(_) | Node::Day(_) | Node::Week(_));
+        self.parts().iter().all(|part| by_time(part) || matches!(part, Node::Const(_)))
     }
 
     /// The number of parts that all have to pass.

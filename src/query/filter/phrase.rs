@@ -31,6 +31,11 @@ impl Phrase {
         Phrase { left: false, right: false, finder: Finder::new(needle).into_owned() }
     }
 
+    /// A needle where no word may go on to the left, to the right, if `bounds` say so.
+    pub(super) fn bounded_by(needle: &[u8], (left, right): (bool, bool)) -> Phrase {
+        Phrase { left, right, finder: Finder::new(needle).into_owned() }
+    }
+
     /// The needle.
     pub(crate) fn needle(&self) -> &[u8] {
         self.finder.needle()

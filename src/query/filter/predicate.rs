@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::address::parse_ip;
 use super::chars::char_count;
 use super::json_array;
-use super::needs::Needs;
+use super::needs::{MayHold, Needs};
 use super::number_range::NumberRange;
 use super::pattern::PatternMatcher;
 use super::phrase::{FoldedPhrase, Phrase};
@@ -34,7 +34,7 @@ pub(crate) enum ValuePredicate {
     StartsWith(Box<[u8]>),
     /// One of the values.
     OneOf(TextSet),
-    /// All phrases; never the empty one.
+    /// All phrases, the longest first, which is the rarest most of the time; never the empty one.
     AllPhrases(Vec<Phrase>),
     /// Some phrase.
     AnyPhrase(PhraseSet),
@@ -151,13 +151,47 @@ impl ValuePredicate {
         }
     }
 
+    /// Whether a value may meet the predicate, by what it needs; `may_hold` says whether a text
+    /// may stand in a value.
+    pub(crate) fn may_be_met<E>(&self, may_hold: &mut MayHold<'_, E>) -> Result<bool, E> {
+        let whole = (true, true);
+        match self {
+            ValuePredicate::AnyPhrase(set) if !set.has_empty() => {
+                may_hold_any(set.needles().iter().map(|n| (n.bytes(), n.bounds())), may_hold)
+            }
+            ValuePredicate::OneOf(set) if !set.contains(b"") => {
+                may_hold_any(set.values().iter().map(|v| (&**v, whole)), may_hold)
+            }
+            ValuePredicate::AllPhrases(all) => {
+                for phrase in all {
+                    if !may_hold(phrase.needle(), phrase.bounds())? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            _ => self.needs().may_be_met(may_hold),
+        }
+    }
+
+    /// Bytes of memory that long lists hold, about.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            ValuePredicate::OneOf(set) | ValuePredicate::JsonArray(set) => set.heap_bytes(),
+            ValuePredicate::AnyPhrase(set) => set.heap_bytes(),
+            ValuePredicate::AllPhrases(all) | ValuePredicate::Sequence(all) => all.len() * 256,
+            _ => 0,
+        }
+    }
+
     /// What a value must hold for the predicate to be true.
     pub(crate) fn needs(&self) -> Needs {
         match self {
             ValuePredicate::Phrase(p) => Needs::phrase(p),
             ValuePredicate::Exact(v) if !v.is_empty() => Needs::whole(v),
             ValuePredicate::StartsWith(v) => Needs::text(v, true, false),
-            ValuePredicate::OneOf(set) => {
+            // Longer lists are not looked up one by one in all texts.
+            ValuePredicate::OneOf(set) if set.is_small() => {
                 Needs::any(set.values().iter().map(|v| match v.is_empty() {
                     true => Needs::Nothing,
                     false => Needs::whole(v),
@@ -166,9 +200,6 @@ impl ValuePredicate {
             ValuePredicate::AllPhrases(all) | ValuePredicate::Sequence(all) => {
                 Needs::all(all.iter().map(Needs::phrase))
             }
-            ValuePredicate::AnyPhrase(set) if !set.has_empty() => {
-                Needs::any(set.phrases().iter().map(Needs::phrase))
-            }
             ValuePredicate::Regex(r) => r.needs.clone(),
             ValuePredicate::Pattern(p) => {
                 Needs::all(p.literals().map(|l| Needs::text(l.as_bytes(), false, false)))
@@ -176,6 +207,19 @@ impl ValuePredicate {
             _ => Needs::Nothing,
         }
     }
+}
+
+/// Lists longer than this are not looked up one by one in what a block knows of its words.
+const MOST_PROBES: usize = 4_096;
+
+fn may_hold_any<'n, E>(
+    mut needles: impl ExactSizeIterator<Item = (&'n [u8], (bool, bool))>,
+    may_hold: &mut MayHold<'_, E>,
+) -> Result<bool, E> {
+    if needles.len() > MOST_PROBES {
+        return Ok(true);
+    }
+    needles.try_fold(false, |met, (text, bounds)| Ok(met || may_hold(text, bounds)?))
 }
 
 /// Each phrase is searched in what the previous one left, taken as a text of its own.

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use aho_corasick::AhoCorasick;
 
-use super::phrase::Phrase;
+use super::chars::{ends_with_word_char, starts_with_word_char};
+use super::phrase::{Phrase, is_bounded};
 
 /// Sets up to this size are searched one by one.
 const SMALL: usize = 6;
@@ -32,11 +33,21 @@ impl TextSet {
 
     /// Whether `value` is in the set.
     pub(crate) fn contains(&self, value: &[u8]) -> bool {
-        if self.values.len() <= SMALL {
+        if self.is_small() {
             self.values.iter().any(|v| **v == *value)
         } else {
             self.table.contains(value)
         }
+    }
+
+    /// Whether the set is so small that each value is looked at by itself.
+    pub(super) fn is_small(&self) -> bool {
+        self.values.len() <= SMALL
+    }
+
+    /// Bytes of memory held, about.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.values.iter().map(|v| 2 * v.len() + 56).sum()
     }
 
     /// The values, sorted.
@@ -45,51 +56,141 @@ impl TextSet {
     }
 }
 
-/// Phrases of which one has to stand in the text.
+/// A needle, and on which sides no word may go on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Bounded {
+    bytes: Box<[u8]>,
+    bounds: (bool, bool),
+}
+
+impl Bounded {
+    /// A word or phrase.
+    pub(crate) fn phrase(needle: &[u8]) -> Bounded {
+        let bounds = (starts_with_word_char(needle), ends_with_word_char(needle));
+        Bounded { bytes: Box::from(needle), bounds }
+    }
+
+    /// A prefix of a word.
+    pub(crate) fn prefix(needle: &[u8]) -> Bounded {
+        let bounds = (starts_with_word_char(needle), false);
+        Bounded { bytes: Box::from(needle), bounds }
+    }
+
+    /// A substring.
+    pub(crate) fn substring(needle: &[u8]) -> Bounded {
+        Bounded { bytes: Box::from(needle), bounds: (false, false) }
+    }
+
+    /// The needle.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether no word may go on to the left, to the right.
+    pub(crate) fn bounds(&self) -> (bool, bool) {
+        self.bounds
+    }
+
+    /// Whether the needle, which stands at `start` of `text`, has the neighbours it must have.
+    pub(super) fn fits(&self, text: &[u8], start: usize) -> bool {
+        let (left, right) = self.bounds;
+        is_bounded(text, start, self.bytes.len(), left, right)
+    }
+
+    /// Ready to be searched by itself.
+    pub(super) fn to_phrase(&self) -> Phrase {
+        Phrase::bounded_by(&self.bytes, self.bounds)
+    }
+}
+
+/// Phrases, prefixes and substrings of which one has to stand in the text.
 #[derive(Debug, Clone)]
 pub(crate) struct PhraseSet {
-    phrases: Vec<Phrase>,
+    needles: Vec<Bounded>,
     /// Whether the empty phrase, which stands for the empty value, is one of them.
     empty: bool,
-    automaton: Option<AhoCorasick>,
+    search: Search,
+}
+
+/// How needles are searched.
+#[derive(Debug, Clone)]
+enum Search {
+    /// One by one.
+    Each(Vec<Phrase>),
+    /// All at once; patterns have the numbers of their needles.
+    All(AhoCorasick),
 }
 
 impl PhraseSet {
     /// The set of `needles` as phrases.
+    #[cfg(test)]
     pub(crate) fn new<'a>(needles: impl IntoIterator<Item = &'a [u8]>) -> PhraseSet {
-        let mut needles: Vec<&[u8]> = needles.into_iter().collect();
+        PhraseSet::of(needles.into_iter().map(Bounded::phrase).collect())
+    }
+
+    /// The set of `needles`; repeated ones count once.
+    pub(crate) fn of(mut needles: Vec<Bounded>) -> PhraseSet {
         needles.sort_unstable();
         needles.dedup();
-        let empty = needles.first().is_some_and(|n| n.is_empty());
-        needles.retain(|n| !n.is_empty());
-        // An automaton that is too large to build is no error: the phrases are tried in turn.
-        let automaton = if needles.len() > SMALL { AhoCorasick::new(&needles).ok() } else { None };
-        let phrases = needles.into_iter().map(Phrase::new).collect();
-        PhraseSet { phrases, empty, automaton }
+        let empty = needles.first().is_some_and(|n| n.bytes.is_empty());
+        needles.retain(|n| !n.bytes.is_empty());
+        let each = || Search::Each(needles.iter().map(Bounded::to_phrase).collect());
+        let search = match needles.len() {
+            0..=SMALL => each(),
+            // An automaton that is too large to build is no error.
+            _ => AhoCorasick::new(needles.iter().map(Bounded::bytes))
+                .map_or_else(|_| each(), Search::All),
+        };
+        PhraseSet { needles, empty, search }
     }
 
-    /// Whether one of the phrases stands in `text`.
+    /// Whether one of the needles stands in `text`.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
-        if text.is_empty() {
-            return self.empty;
-        }
-        match &self.automaton {
-            Some(automaton) => automaton.find_overlapping_iter(text).any(|hit| {
-                let phrase = self.phrases.get(hit.pattern().as_usize());
-                phrase.is_some_and(|p| p.bounded(text, hit.start()))
-            }),
-            None => self.phrases.iter().any(|p| p.find_end(text).is_some()),
+        if text.is_empty() { self.empty } else { self.any_hit(text, |_, _| true) }
+    }
+
+    /// The needles but the empty one.
+    pub(crate) fn needles(&self) -> &[Bounded] {
+        &self.needles
+    }
+
+    /// The needles, if they are so few that each is searched by itself.
+    pub(super) fn few(&self) -> Option<&[Phrase]> {
+        match &self.search {
+            Search::Each(phrases) => Some(phrases),
+            Search::All(_) => None,
         }
     }
 
-    /// The phrases but the empty one.
-    pub(crate) fn phrases(&self) -> &[Phrase] {
-        &self.phrases
+    /// Whether a needle that `accept` lets through stands in `text`.
+    pub(super) fn any_hit(&self, text: &[u8], accept: impl Fn(&Bounded, usize) -> bool) -> bool {
+        let fits = |n: &Bounded, start| n.fits(text, start) && accept(n, start);
+        match &self.search {
+            Search::All(automaton) => automaton.find_overlapping_iter(text).any(|hit| {
+                let needle = self.needles.get(hit.pattern().as_usize());
+                needle.is_some_and(|n| fits(n, hit.start()))
+            }),
+            Search::Each(phrases) => phrases.iter().zip(&self.needles).any(|(phrase, needle)| {
+                let hits =
+                    std::iter::successors(phrase.next(text, 0), |at| phrase.next(text, at + 1));
+                hits.into_iter().any(|start| fits(needle, start))
+            }),
+        }
     }
 
     /// Whether the empty value matches.
     pub(crate) fn has_empty(&self) -> bool {
         self.empty
+    }
+
+    /// Bytes of memory held, about.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let needles: usize = self.needles.iter().map(|n| n.bytes.len() + 48).sum();
+        needles
+            + match &self.search {
+                Search::All(automaton) => automaton.memory_usage(),
+                Search::Each(phrases) => phrases.len() * 256,
+            }
     }
 }
 

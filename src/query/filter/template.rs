@@ -17,6 +17,7 @@ use super::judge::Verdict;
 use super::needs::Needs;
 use super::phrase::{FoldedPhrase, Phrase};
 use super::predicate::{RegexPredicate, ValuePredicate};
+use super::set::{Bounded, PhraseSet};
 use super::slots::with_slots;
 use crate::codec::Bitmap;
 use crate::codec::template::{SLOT, TemplateTable};
@@ -31,19 +32,22 @@ pub(crate) fn template_verdicts(predicate: &ValuePredicate, table: &TemplateTabl
         ValuePredicate::Const(answer) => vec![Verdict::of(*answer); table.len()],
         ValuePredicate::Folded(phrase) => folded_verdicts(phrase, table),
         ValuePredicate::AllPhrases(all) => {
-            let needs = all.iter().map(|phrase| (Needle::of(phrase), phrase.needle().len()));
-            let mut needs: Vec<(Needle<'_>, usize)> = needs.collect();
-            needs.sort_by_key(|(_, len)| std::cmp::Reverse(*len));
             let mut open = Narrowed::all(table);
-            for (needle, _) in &needs {
-                open.and(needle_verdicts(needle, table, open.alive()).0);
+            for phrase in all {
+                if !open.alive.any() {
+                    break;
+                }
+                open.and(needle_verdicts(&Needle::of(phrase), table, open.alive()).0);
             }
             open.verdicts
         }
-        ValuePredicate::AnyPhrase(set) if !set.has_empty() => {
-            let each = set.phrases().iter().map(|p| needle_verdicts(&Needle::of(p), table, None).0);
-            any_of(each, table)
-        }
+        ValuePredicate::AnyPhrase(set) if !set.has_empty() => match set.few() {
+            Some(phrases) => {
+                let each = phrases.iter().map(|p| needle_verdicts(&Needle::of(p), table, None).0);
+                any_of(each, table)
+            }
+            None => set_verdicts(set, table),
+        },
         ValuePredicate::Regex(regex) => regex_verdicts(regex, table),
         ValuePredicate::Empty | ValuePredicate::NonEmpty => {
             let empty = matches!(predicate, ValuePredicate::Empty);
@@ -88,6 +92,39 @@ impl Narrowed {
         let verdicts = &self.verdicts;
         self.alive.retain(|t| verdicts.get(t) != Some(&Verdict::None));
     }
+}
+
+/// The verdicts on a set of many needles: all are searched at once in the text of a template, and
+/// where slots may take part the rows are looked at.
+fn set_verdicts(set: &PhraseSet, table: &TemplateTable) -> Vec<Verdict> {
+    let needles = set.needles();
+    let in_slots_only = |n: &Bounded| n.bytes().contains(&SLOT);
+    if needles.iter().any(in_slots_only) {
+        return vec![Verdict::Maybe; table.len()];
+    }
+    // With bounds on both sides a needle holds the whole run of a slot, digit included.
+    let is_word =
+        |n: &Bounded| n.bounds() == (true, true) && !n.bytes().iter().any(u8::is_ascii_digit);
+    let mut open = Bitmap::empty(table.len());
+    if needles.iter().all(is_word) {
+        table.loose_slots().iter().for_each(|(template, _)| open.set(*template as usize));
+    } else {
+        (0..table.len()).filter(|t| !table.slots(*t).1.is_empty()).for_each(|t| open.set(t));
+    }
+    let of = |(t, text): (usize, &[u8])| {
+        let free = |n: &Bounded, start: usize| {
+            let (left, right) = n.bounds();
+            let before = start.checked_sub(1).and_then(|i| text.get(i));
+            let after = text.get(start + n.bytes().len());
+            !(left && before == Some(&SLOT) || right && after == Some(&SLOT))
+        };
+        match set.any_hit(text, free) {
+            true => Verdict::All,
+            false if open.get(t) => Verdict::Maybe,
+            false => Verdict::None,
+        }
+    };
+    table.texts().iter().enumerate().map(of).collect()
 }
 
 fn any_of(each: impl Iterator<Item = Vec<Verdict>>, table: &TemplateTable) -> Vec<Verdict> {

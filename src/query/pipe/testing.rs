@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use super::{Appendix, RowPipe, Sink, Stage, compile_pipe, run_rows};
 use crate::codec::Bitmap;
@@ -13,7 +12,8 @@ use crate::query::ast::Query;
 use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::{
-    ExecContext, Flow, QueryCounters, QueryMemory, StreamContextSource, SubqueryRunner, TimeRange,
+    ExecContext, Flow, QueryCounters, QueryMemory, Stop, StreamContextSource, SubqueryRunner,
+    TimeRange,
 };
 use crate::query::fields::{FieldSet, insert_filter_fields};
 use crate::query::filter::CompiledFilter;
@@ -114,15 +114,13 @@ impl Rows {
     /// The rows, and how often it was asked whether the query may go on.
     pub(crate) fn try_run_counted(&self, query: &Query, layout: Layout) -> Result<(Vec<Row>, u64)> {
         *self.layout.lock() = layout;
-        let cancelled = AtomicBool::new(false);
         let counters = QueryCounters::default();
         let view = View(self);
         let ctx = ExecContext {
             now: Timestamp::from_nanos(self.now),
             zone: Zone::UTC,
             memory: QueryMemory::new(self.limit_bytes),
-            deadline: None,
-            cancelled: &cancelled,
+            stop: Stop::default(),
             counters: &counters,
             time_range: self.time_range,
             seed: 7,

@@ -33,14 +33,10 @@ pub(crate) struct BlockScan<'a> {
     stream_texts: OnceCell<Arc<TextVec>>,
     stream_ids: OnceCell<Arc<TextVec>>,
     output: OnceCell<Vec<Arc<str>>>,
-    verdicts: RefCell<Vec<LeafVerdicts>>,
-}
-
-/// What the predicate of a leaf says of the templates or values of a page.
-struct LeafVerdicts {
-    leaf: usize,
-    page: u64,
-    verdicts: Arc<Verdicts>,
+    /// What the predicate of a leaf says of the templates or values of the page at an offset.
+    verdicts: RefCell<HashMap<(usize, u64), Arc<Verdicts>, RandomState>>,
+    /// The column of all fields that are nowhere in the part.
+    nowhere: OnceCell<(Rc<ScanColumn>, Arc<Column>)>,
 }
 
 /// A column of a block with the parts of it that strips share.
@@ -67,6 +63,7 @@ impl<'a> BlockScan<'a> {
             stream_ids: OnceCell::new(),
             output: OnceCell::new(),
             verdicts: RefCell::default(),
+            nowhere: OnceCell::new(),
         }
     }
 
@@ -80,15 +77,29 @@ impl<'a> BlockScan<'a> {
         if let Some(known) = self.columns.borrow().get(name) {
             return Ok(known.clone());
         }
-        let column = Rc::new(ScanColumn {
-            column: self.reader.column(name)?,
-            head: OnceCell::new(),
-            sparse: OnceCell::new(),
-            dictionary: OnceCell::new(),
-            joined: OnceCell::new(),
-        });
+        if !self.exists(name)? {
+            return Ok(self.nowhere().0.clone());
+        }
+        let column = Rc::new(ScanColumn::new(self.reader.column(name)?));
         self.columns.borrow_mut().insert(Box::from(name), column.clone());
         Ok(column)
+    }
+
+    /// Whether a row of the part may have the field. A query may name any number of fields that
+    /// are nowhere, so nothing is kept for each of them.
+    fn exists(&self, name: &str) -> Result<bool> {
+        Ok(self.reader.part().names(self.cx)?.id(name).is_some())
+    }
+
+    fn nowhere(&self) -> &(Rc<ScanColumn>, Arc<Column>) {
+        self.nowhere.get_or_init(|| {
+            let column = BlockColumn {
+                constants: RunConstants::None,
+                page: ColumnPage::Absent,
+                header: None,
+            };
+            (Rc::new(ScanColumn::new(column)), Arc::new(Column::absent()))
+        })
     }
 
     /// The head of a page of a column, read once.
@@ -108,9 +119,8 @@ impl<'a> BlockScan<'a> {
         if !matches!(page.encoding, Encoding::Dictionary | Encoding::Templates) {
             return Ok(None);
         }
-        let is_known = |v: &&LeafVerdicts| v.leaf == leaf && v.page == page.offset;
-        if let Some(known) = self.verdicts.borrow().iter().find(is_known) {
-            return Ok(Some(known.verdicts.clone()));
+        if let Some(known) = self.verdicts.borrow().get(&(leaf, page.offset)) {
+            return Ok(Some(known.clone()));
         }
         let head = self.head(column, page)?;
         let verdicts = match (head.templates(), head.dictionary()) {
@@ -119,8 +129,7 @@ impl<'a> BlockScan<'a> {
             (None, None) => return Ok(None),
         };
         let verdicts = Arc::new(verdicts);
-        let known = LeafVerdicts { leaf, page: page.offset, verdicts: verdicts.clone() };
-        self.verdicts.borrow_mut().push(known);
+        self.verdicts.borrow_mut().insert((leaf, page.offset), verdicts.clone());
         Ok(Some(verdicts))
     }
 
@@ -233,6 +242,16 @@ impl<'a> BlockScan<'a> {
 }
 
 impl ScanColumn {
+    fn new(column: BlockColumn) -> ScanColumn {
+        ScanColumn {
+            column,
+            head: OnceCell::new(),
+            sparse: OnceCell::new(),
+            dictionary: OnceCell::new(),
+            joined: OnceCell::new(),
+        }
+    }
+
     /// The dictionary of codes by run.
     pub(super) fn run_dictionary(&self, values: &TextVec) -> &Arc<TextVec> {
         self.dictionary.get_or_init(|| {
@@ -307,6 +326,7 @@ impl<'b, 'a> StripSource<'b, 'a> {
             TIME_FIELD => self.times()?,
             STREAM_FIELD => self.by_run(self.block.stream_texts()?)?,
             STREAM_ID_FIELD => self.by_run(self.block.stream_ids()?)?,
+            _ if !self.block.exists(name)? => return Ok(self.block.nowhere().1.clone()),
             _ => {
                 let column = self.block.column(name)?;
                 self.stored(&column)?

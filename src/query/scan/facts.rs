@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::block::{BlockScan, ScanColumn};
 use crate::error::Result;
 use crate::index::tokenizer::{Bounds, needle_words};
-use crate::part::{ColumnHeader, ColumnPage, RunConstants};
+use crate::part::{ColumnHeader, ColumnPage, Names, RunConstants};
 use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
 use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts, ValuePredicate, Verdicts};
 
@@ -48,6 +48,35 @@ impl<'b, 'a> Facts<'b, 'a> {
             ints: known.ints,
             ..PageFacts::default()
         }
+    }
+}
+
+/// What a part says of itself: its times, and the names of its fields.
+pub(super) struct PartSays<'a> {
+    pub(super) times: (i64, i64),
+    pub(super) names: &'a Names,
+}
+
+impl BlockFacts for PartSays<'_> {
+    fn times(&self) -> (i64, i64) {
+        self.times
+    }
+
+    fn column(&self, name: &str) -> Result<ColumnFacts<'_>> {
+        let mut facts = ColumnFacts::default();
+        let special = [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD];
+        if !special.contains(&name) && self.names.id(name).is_none() {
+            facts.listed.push(Cow::Borrowed(b""));
+        }
+        Ok(facts)
+    }
+
+    fn names_with_prefix(&self, _: &str) -> Result<Option<Vec<Arc<str>>>> {
+        Ok(None)
+    }
+
+    fn may_hold(&self, _: &str, _: &[u8], _: (bool, bool)) -> Result<bool> {
+        Ok(true)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::bound::{Direction, TimeBound};
+use super::facts::PartSays;
 use super::{PartBounds, PartSet, StreamSet};
 use crate::error::Result;
 use crate::part::{IndexBlock, PartReader, ReadContext};
@@ -13,7 +14,7 @@ use crate::query::ast::StreamSelector;
 use crate::query::context::TimeRange;
 use crate::query::counters::ScanCounters;
 use crate::query::damage::Unit;
-use crate::query::filter::CompiledFilter;
+use crate::query::filter::{CompiledFilter, Verdict};
 use crate::sync::Mutex;
 
 /// The filter of a query, taken apart for pruning.
@@ -219,6 +220,9 @@ impl<'q> Frontier<'q> {
     ) -> Result<()> {
         let Some(bounds) = self.parts.bounds(i) else { return Ok(()) };
         let reader = self.parts.reader(i)?;
+        if !self.may_pass(&reader, &bounds, cx)? {
+            return Ok(());
+        }
         self.counters.parts_read.fetch_add(1, Relaxed);
         self.counters.days_read.lock().insert(bounds.day());
         let streams = match self.filter.selectors.as_slice() {
@@ -239,6 +243,24 @@ impl<'q> Frontier<'q> {
             }
         }
         Ok(())
+    }
+
+    /// Whether rows of a part may pass, by the names of its fields.
+    fn may_pass(
+        &self,
+        reader: &PartReader,
+        bounds: &PartBounds,
+        cx: &ReadContext<'_>,
+    ) -> Result<bool> {
+        let filter = &self.filter.filter;
+        if !self.filter.prune || filter.asks_time_only() {
+            return Ok(true);
+        }
+        // Where names are damaged, what needs them says so.
+        let Ok(names) = reader.names(cx) else { return Ok(true) };
+        let says = PartSays { times: (bounds.min_time, bounds.max_time), names };
+        let mut open: Vec<usize> = (0..filter.part_count()).collect();
+        Ok(filter.judge_parts(&mut open, &says)? != Verdict::None)
     }
 
     fn expand_index(
