@@ -110,6 +110,28 @@ impl Decimal {
         text.parse().unwrap_or(mantissa)
     }
 
+    /// The `f64` nearest to the number divided by `divisor`, ties to even; `None` if the fraction
+    /// is too wide or the divisor zero.
+    pub(crate) fn quotient(self, divisor: u64) -> Option<f64> {
+        let below = power_of_ten(self.scale)?.unsigned_abs().checked_mul(divisor.into())?;
+        if below == 0 || below >> 127 != 0 {
+            return None;
+        }
+        let above = self.mantissa.unsigned_abs();
+        let (mut bits, mut rest) = (above / below, above % below);
+        let mut shift = 0;
+        // With more bits than an f64 has, the last one may stand for all that is left.
+        while rest != 0 && bits >> 64 == 0 {
+            rest <<= 1;
+            bits = bits << 1 | u128::from(rest >= below);
+            rest -= if rest >= below { below } else { 0 };
+            shift += 1;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "the cast rounds to nearest, ties to even")]
+        let magnitude = (bits | u128::from(rest != 0)) as f64 / 2f64.powi(shift);
+        Some(if self.mantissa < 0 { -magnitude } else { magnitude })
+    }
+
     /// Whether [`to_f64`](Decimal::to_f64) is known to lose nothing.
     pub(crate) fn is_exact_f64(self) -> bool {
         self.scale == 0 && self.mantissa.unsigned_abs() <= 1 << 53
@@ -176,6 +198,17 @@ mod tests {
             let (u, v) = (a * 10i128.pow(6 - s), b * 10i128.pow(6 - t));
             prop_assert_eq!(x.cmp(&y), u.cmp(&v));
             prop_assert_eq!(x.checked_add(y), Decimal::new(u + v, 6));
+        }
+
+        #[test]
+        fn quotients_are_rounded_once(m: i128, shift in 0u32..127, s in 0u32..12, n in 1u64..50) {
+            let d = dec(m >> shift, s);
+            // The quotient times the divisor is exact where the divisor is a power of two.
+            prop_assert_eq!(d.quotient(1), Some(d.to_f64()));
+            prop_assert_eq!(d.quotient(1 << 20), Some(d.to_f64() / 1_048_576.0));
+            // A number that is a multiple gives what it is a multiple of.
+            let multiple = dec((m >> shift >> 6) * i128::from(n), s);
+            prop_assert_eq!(multiple.quotient(n), Some(dec(m >> shift >> 6, s).to_f64()));
         }
 
         #[test]

@@ -31,6 +31,19 @@ impl FormatPipe {
             keep: plan.keep,
         })
     }
+
+    /// The text, if it is the same for all rows.
+    fn literal(&self) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        for part in &self.parts {
+            match part {
+                FormatPart::Literal(literal) => text.extend_from_slice(literal.as_bytes()),
+                FormatPart::Field { field: None, .. } => {}
+                FormatPart::Field { .. } => return None,
+            }
+        }
+        Some(text)
+    }
 }
 
 impl RowPipe for FormatPipe {
@@ -47,6 +60,11 @@ impl RowPipe for FormatPipe {
                 _ => &absent,
             })
             .collect();
+        let replaces = selection.is_none() && self.keep == KeepMode::Overwrite;
+        if let Some(text) = self.literal().filter(|_| replaces) {
+            batch.set_column(self.result.clone(), Column::constant(&text));
+            return out(batch);
+        }
         let mut values = TextVec::with_capacity(batch.rows(), 0);
         let mut scratch = Vec::new();
         for row in 0..batch.rows() {

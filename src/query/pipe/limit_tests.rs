@@ -72,6 +72,14 @@ fn what_keeps_rows_stays_within_the_memory() {
     }
 }
 
+#[test]
+fn a_long_literal_is_made_once() {
+    let rows = rows().with_memory(4_000_000);
+    let query = format!("* | format \"{}\" as x | limit 5", "y".repeat(500_000));
+    let answer = rows.try_run(&query.parse().unwrap(), one_batch()).unwrap();
+    assert_eq!(answer.len(), 5);
+}
+
 /// Pipes that work on each row.
 const WORKERS: &[&str] = &[
     "extract \"message <a> <b>\"",

@@ -70,8 +70,14 @@ impl StatsState for SumState {
         let total = if sum.count() == 0 { f64::NAN } else { sum.to_f64() };
         let divisor = match self.reading {
             Reading::Sum => 1.0,
-            #[expect(clippy::cast_precision_loss, reason = "the answer is rounded anyway")]
-            Reading::Mean => sum.count() as f64,
+            Reading::Mean => {
+                if let Some(mean) = sum.to_decimal().and_then(|d| d.quotient(sum.count())) {
+                    return write_f64(out, mean);
+                }
+                #[expect(clippy::cast_precision_loss, reason = "the sum was rounded before")]
+                let count = sum.count() as f64;
+                count
+            }
             Reading::PerSecond(seconds) => seconds,
         };
         write_f64(out, total / divisor);

@@ -29,6 +29,14 @@ fn check(lines: &[&str], function: &str, want: &str) {
 }
 
 #[test]
+fn means_are_rounded_once() {
+    // The sum, 2^53 + 1, is no float.
+    let lines = ["v=9007199254740991", "v=1", "v=1"];
+    check(&lines, "avg(v)", "3002399751580331");
+    check(&["v=0.1", "v=0.2"], "avg(v)", "0.15");
+}
+
+#[test]
 fn functions_have_their_answers() {
     for (function, want) in [
         ("count()", "6"),
