@@ -104,9 +104,8 @@ impl FieldFilters {
     ///
     /// [`QueryError`] if `expression` is not RE2 syntax or too large.
     pub fn matches(self, expression: &str) -> Result<Filter, QueryError> {
-        let regex = Regex::new(expression).map_err(|why| {
-            Fault::new(0, format!("bad regular expression: {why}")).in_query(expression)
-        })?;
+        let regex = Regex::new(expression)
+            .map_err(|fault| Fault::of_regex(&fault, 0).in_query(expression))?;
         Ok(self.is(Predicate::Regex(regex)))
     }
 

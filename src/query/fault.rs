@@ -1,5 +1,6 @@
 //! Errors inside the parser, before they get the query's text.
 
+use super::regex::RegexFault;
 use crate::error::QueryError;
 
 /// What is wrong at a byte of the query. Small, since the parser tries alternatives.
@@ -14,6 +15,12 @@ impl Fault {
     /// A fault at `offset`.
     pub(crate) fn new(offset: usize, message: impl Into<String>) -> Fault {
         Fault { offset, message: message.into(), hint: None }
+    }
+
+    /// What is wrong with a regular expression, at `offset`.
+    pub(crate) fn of_regex(fault: &RegexFault, offset: usize) -> Fault {
+        let message = format!("bad regular expression: {}", fault.message);
+        Fault { offset: offset + fault.at, message, hint: fault.hint().map(str::to_owned) }
     }
 
     /// The same with a suggestion.

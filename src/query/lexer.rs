@@ -147,6 +147,25 @@ pub(crate) fn unquote(quoted: &str) -> Result<Cow<'_, str>, Fault> {
     Ok(Cow::Owned(text))
 }
 
+/// Where byte `at` of a word or quoted text stands in what was written, which begins with it.
+pub(crate) fn offset_as_written(written: &str, at: usize) -> usize {
+    let quote = written.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
+    let Some(quote) = quote else { return at };
+    let (mut offset, mut decoded) = (1, Vec::new());
+    while decoded.len() < at && quote != '`' {
+        let rest = written.get(offset..).unwrap_or("");
+        let Some(c) = rest.chars().next() else { return offset };
+        if c == '\\' {
+            let Some(len) = unescape(rest, &mut decoded) else { return offset };
+            offset += len;
+        } else {
+            decoded.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            offset += c.len_utf8();
+        }
+    }
+    if quote == '`' { 1 + at } else { offset }
+}
+
 fn bad_escape(offset: usize, escape: &str) -> Fault {
     let shown: String = escape.chars().take(2).collect();
     Fault::new(offset, format!("unknown escape {shown}"))

@@ -23,14 +23,17 @@ impl Parser<'_> {
         if self.at_stop() {
             return self.unexpected("a filter");
         }
+        self.refuse_sql()?;
         let word = self.raw(first);
         let is_name = names::contains(names::PIPES, word) || names::contains(names::STATS, word);
         // `patterns` is of our own making; queries written elsewhere may search for it.
         let reserved = first.kind == TokenKind::Word && is_name && !self.at("patterns");
         if reserved {
             let fault = Fault::new(first.start(), format!("a filter cannot start with `{word}`"));
+            let call = if self.is(self.peek_at(1), "(") { "(...)" } else { "" };
             return Err(fault.hint(format!(
-                "write \"{word}\" to search for the word; pipes need a filter in front: * | {word}"
+                "write \"{word}\" to search for the word; pipes need a filter in front: * | \
+                 {word}{call}"
             )));
         }
         self.filter(None)
@@ -52,8 +55,7 @@ impl Parser<'_> {
         let mut parts = Vec::new();
         loop {
             if !parts.is_empty() && self.glued() && !self.behind_opener() {
-                let message = format!("missing white space in front of {}", self.show(self.peek()));
-                return self.fail(message);
+                return Err(self.no_blank());
             }
             parts.push(self.negation(scope)?);
             if self.at_stop() || self.at("or") {
@@ -63,6 +65,20 @@ impl Parser<'_> {
                 self.after_operator("and")?;
             }
         }
+    }
+
+    /// Two filters that touch each other.
+    fn no_blank(&self) -> Fault {
+        let message = format!("missing white space in front of {}", self.show(self.peek()));
+        let fault = Fault::new(self.peek().start(), message);
+        let star = self.behind(1).is_some_and(|token| self.is(token, "*"));
+        if star || self.at("/") {
+            return fault.hint("for a regular expression write ~\"f.*o\"");
+        }
+        if self.at(",") {
+            return fault.hint("write `or` for either, or quote the text");
+        }
+        fault.hint("put a blank between two filters, or quote the text")
     }
 
     fn after_operator(&self, word: &str) -> Parsed<()> {
@@ -124,6 +140,10 @@ impl Parser<'_> {
             "=" | "!=" | "~" | "!~" | "=~" | ">" | "<" => {
                 self.next();
                 self.check_operator(scope, token)?;
+                if sign == "=" && self.glued() && self.at("=") {
+                    let fault = Fault::new(token.start(), "unexpected `==`");
+                    return Err(fault.hint("one `=` behind the colon is enough: field:=value"));
+                }
                 match sign {
                     "=" => self.exact(scope),
                     "!=" => self.exact(scope).map(|filter| !filter),
@@ -134,7 +154,15 @@ impl Parser<'_> {
             }
             "," | ")" | "]" | "[" | "|" | ":" | ";" | "}" => {
                 let message = format!("expected a filter, found {}", self.show(token));
-                Err(Fault::new(token.start(), message).hint("quote it to search for it"))
+                let hint = match sign {
+                    "[" if scope.is_some() => "write range[500, 600] for a range",
+                    _ => "quote it to search for it",
+                };
+                Err(Fault::new(token.start(), message).hint(hint))
+            }
+            "&" if self.is(self.peek_at(1), "&") && self.peek_at(2).spaced => {
+                let fault = Fault::new(token.start(), "unexpected `&&`");
+                Err(fault.hint("filters with a blank between them are joined by `and` already"))
             }
             _ => self.phrase(scope),
         }
@@ -142,15 +170,27 @@ impl Parser<'_> {
 
     /// `foo = bar`: a sign with a blank behind it and no field in front of it.
     fn check_operator(&self, scope: Scope<'_>, sign: Token) -> Parsed<()> {
-        if scope.is_some() || !self.peek().spaced {
+        // `>=` and `==` are two tokens.
+        let long = self.glued() && self.at("=");
+        let behind = self.peek_at(usize::from(long));
+        if scope.is_some() || !behind.spaced {
             return Ok(());
         }
         let fault = Fault::new(sign.start(), format!("unexpected {}", self.show(sign)));
-        let left = self.position.checked_sub(2).and_then(|i| self.tokens.get(i));
-        let left = left.map_or("field", |&t| self.raw(t));
-        let right = self.raw(self.peek());
-        let sign = self.raw(sign);
-        Err(fault.hint(format!("to filter by a field write {left}:{sign}{right}")))
+        let right = if behind.kind == TokenKind::End { "value" } else { self.raw(behind) };
+        let sign = match self.raw(sign) {
+            sign @ (">" | "<") if long => format!("{sign}="),
+            "=~" => "~".to_owned(),
+            sign => sign.to_owned(),
+        };
+        let left = self.behind(2);
+        let (left, hint) = match left.map(|t| (t.kind, self.raw(t))) {
+            Some((TokenKind::Word | TokenKind::Quoted, left)) => (left, "to filter by a field"),
+            _ if sign == "!=" => return Err(fault.hint(format!("write !{right}"))),
+            _ if sign.ends_with('~') => return Err(fault.hint(format!("write {sign}{right}"))),
+            _ => ("field", "to filter by a field"),
+        };
+        Err(fault.hint(format!("{hint} write {left}:{sign}{right}")))
     }
 
     fn parentheses(&mut self, scope: Scope<'_>) -> Parsed<Filter> {
@@ -226,6 +266,10 @@ impl Parser<'_> {
     fn unknown_function<T>(&self, word: &Compound) -> Parsed<T> {
         let shown = super::scan::short(&word.text);
         let fault = Fault::new(word.start, format!("there is no filter function `{shown}`"));
+        let meant = super::lookalike::filter(&word.text).filter(|_| !word.quoted);
+        if let Some(hint) = meant {
+            return Err(fault.hint(hint));
+        }
         Err(match names::nearest(names::FILTERS, &word.text) {
             Some(meant) if !word.quoted => fault.hint(format!("did you mean `{meant}`?")),
             _ => fault.hint("put a blank in front of `(` to search for the word"),
@@ -237,6 +281,11 @@ impl Parser<'_> {
             TIME_FIELD => self.time_filter(),
             STREAM_FIELD => self.stream_field(),
             STREAM_ID_FIELD => self.stream_id(),
+            "_exists_" => {
+                let field = self.raw(self.peek());
+                let fault = Fault::new(name.start, "there is no field `_exists_`");
+                Err(fault.hint(format!("write {field}:* for rows with a value")))
+            }
             _ => self.under(FieldPattern::Name(name.text)),
         }
     }

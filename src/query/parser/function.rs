@@ -203,7 +203,11 @@ impl Parser<'_> {
             self.require("(", "or `[` in front of the range")?;
         }
         let min = self.string("the start of the range")?;
-        self.require(",", "between the ends of the range")?;
+        let to = self.at("to");
+        self.require(",", "between the ends of the range").map_err(|fault| match to {
+            true => fault.hint("write a comma instead of `TO`"),
+            false => fault,
+        })?;
         let max = self.string("the end of the range")?;
         let max_inclusive = self.eat("]");
         if !max_inclusive {

@@ -23,6 +23,10 @@ impl<'q> Parser<'q> {
     pub(super) fn math(&mut self) -> Parsed<Pipe> {
         let items = self.comma_list(|p| {
             let expr = p.nested(|p| p.math_level(0))?;
+            if p.at("=") {
+                let hint = "the name stands behind the expression: math a + b as x";
+                return p.unexpected("the name of the result").map_err(|f| f.hint(hint));
+            }
             let result = match p.optional_result(&[])? {
                 Some(name) => name,
                 None => {

@@ -9,6 +9,7 @@
 
 mod filter;
 mod function;
+mod lookalike;
 mod math;
 mod options;
 mod pattern;
@@ -25,7 +26,7 @@ use std::str::FromStr;
 
 use super::ast::{Filter, Query};
 use super::fault::Fault;
-use super::lexer::{Token, TokenKind, tokenize};
+use super::lexer::{Token, TokenKind, offset_as_written, tokenize};
 use super::regex::Regex;
 use crate::error::QueryError;
 
@@ -247,9 +248,10 @@ impl<'q> Parser<'q> {
     /// Compiles a regular expression that was written at `offset`.
     fn regex(&mut self, source: &str, offset: usize, anchored: bool) -> Parsed<Regex> {
         let compiled = if anchored { Regex::anchored(source) } else { Regex::new(source) };
-        let regex = compiled.map_err(|why| {
-            Fault::new(offset, format!("bad regular expression: {why}"))
-                .hint("quote it; in double quotes a backslash is written twice")
+        let regex = compiled.map_err(|mut fault| {
+            let written = self.text.get(offset..).unwrap_or("");
+            fault.at = offset_as_written(written, fault.at);
+            Fault::of_regex(&fault, offset)
         })?;
         self.charge(regex.memory())?;
         Ok(regex)

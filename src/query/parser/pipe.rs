@@ -6,7 +6,7 @@ use super::super::ast::{
 use super::super::fault::Fault;
 use super::super::lexer::TokenKind;
 use super::super::names;
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, lookalike};
 
 /// What `limit`, `head`, `top` and `facets` take without a number.
 const DEFAULT_LIMIT: u64 = 10;
@@ -37,7 +37,10 @@ impl Parser<'_> {
         }
         let shown = if named { format!("`{name}`") } else { "the filter".to_owned() };
         let found = self.show(self.peek());
-        self.fail(format!("unexpected {found} behind the pipe {shown}; expected `|` or the end"))
+        let message =
+            format!("unexpected {found} behind the pipe {shown}; expected `|` or the end");
+        let meant = self.behind_pipe(if named { &name } else { "the filter" });
+        Err(lookalike::or_hint(Fault::new(self.peek().start(), message), meant))
     }
 
     /// A filter whose `filter` was left out: not a bare word, which is more likely a misspelt
@@ -49,13 +52,16 @@ impl Parser<'_> {
             let doubled = self.is(token, "|") && !token.spaced;
             return empty.map_err(|f| if doubled { f.hint("write `or` for either") } else { f });
         }
+        self.refuse_line_filter()?;
         let word = token.kind == TokenKind::Word && !self.at("not");
         let field = self.is(self.peek_at(1), ":") || self.wildcard_field();
         if word && !field && !self.at_function() && self.is_plain_step() {
             let fault = Fault::new(token.start(), format!("unknown pipe {}", self.show(token)));
-            return Err(match names::nearest(names::PIPES, self.raw(token)) {
-                Some(meant) => fault.hint(format!("did you mean `{meant}`?")),
-                None => fault.hint("to filter by a word write `| filter word`"),
+            let meant = lookalike::pipe(self.raw(token));
+            return Err(match (meant, names::nearest(names::PIPES, self.raw(token))) {
+                (Some(hint), _) => fault.hint(hint),
+                (_, Some(meant)) => fault.hint(format!("did you mean `{meant}`?")),
+                _ => fault.hint("to filter by a word write `| filter word`"),
             });
         }
         Ok(Pipe::Filter(self.leading_filter()?))

@@ -61,10 +61,16 @@ impl<'q> Parser<'q> {
         let operator = self.show(self.peek());
         // Two of `=` are meant as one.
         let doubled = self.is(self.peek(), "=") && self.is(self.peek_at(1), "=");
-        let right = self.peek_at(if doubled { 2 } else { 1 });
-        let right = if right.kind == TokenKind::End { "value" } else { self.raw(right) };
+        let compared = self.at_any(&["<", ">"]) && self.is(self.peek_at(1), "=");
+        let right = self.peek_at(if doubled || compared { 2 } else { 1 });
+        let right = match right.kind {
+            TokenKind::Word | TokenKind::Quoted => self.raw(right),
+            _ => "value",
+        };
         let sign = match self.raw(self.peek()) {
             "=~" | "~" => "~",
+            "<" if compared => "<=",
+            ">" if compared => ">=",
             other => other,
         };
         let fault = Fault::new(self.peek().start(), format!("unexpected {operator} in a word"));
@@ -121,7 +127,11 @@ impl<'q> Parser<'q> {
         &mut self,
         mut item: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
-        self.require("(", "in front of the list")?;
+        self.require("(", "in front of the list").map_err(|fault| {
+            let word = self.raw(self.peek());
+            let name = if self.peek().kind == TokenKind::Word { word } else { "a" };
+            fault.hint(format!("names of a list stand in parentheses: by ({name})"))
+        })?;
         let mut list = Vec::new();
         while !self.eat(")") {
             list.push(item(self)?);

@@ -9,7 +9,7 @@ use super::super::lexer::TokenKind;
 use super::super::names;
 use super::function::network_bits;
 use super::scan::short;
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, lookalike};
 use crate::record::parse_number;
 
 impl Parser<'_> {
@@ -162,14 +162,24 @@ impl Parser<'_> {
     fn stats_function(&mut self) -> Parsed<StatsFunction> {
         let token = self.peek();
         if token.kind != TokenKind::Word || !self.is(self.peek_at(1), "(") {
-            return self.unexpected("a stats function such as count()");
+            let word = self.raw(token);
+            let name = names::contains(names::STATS, word);
+            let meant = match name {
+                true => Some(format!("write {word}() with its parentheses")),
+                false => lookalike::stats(word).map(str::to_owned),
+            };
+            let refused: Parsed<StatsFunction> =
+                self.unexpected("a stats function such as count()");
+            return refused.map_err(|fault| lookalike::or_hint(fault, meant));
         }
         if !names::contains(names::STATS, self.raw(token)) {
             let fault =
                 Fault::new(token.start(), format!("unknown stats function {}", self.show(token)));
-            return Err(match names::nearest(names::STATS, self.raw(token)) {
-                Some(meant) => fault.hint(format!("did you mean `{meant}`?")),
-                None => fault.hint(format!("the functions are {}", names::STATS.join(", "))),
+            let meant = lookalike::stats(self.raw(token));
+            return Err(match (meant, names::nearest(names::STATS, self.raw(token))) {
+                (Some(hint), _) => fault.hint(hint),
+                (_, Some(meant)) => fault.hint(format!("did you mean `{meant}`?")),
+                _ => fault.hint(format!("the functions are {}", names::STATS.join(", "))),
             });
         }
         self.next();
@@ -253,10 +263,11 @@ impl Parser<'_> {
     fn quantile(&mut self) -> Parsed<StatsFunction> {
         self.require("(", "behind `quantile`")?;
         let start = self.peek().start();
-        let phi = self.number()?;
+        let phi = self.number().map_err(|f| f.hint("write quantile(0.99, took)"))?;
         let value = parse_number(phi.text.as_bytes());
         if !value.is_some_and(|phi| (0.0..=1.0).contains(&phi)) {
-            return Err(Fault::new(start, "the quantile must lie between 0 and 1"));
+            let fault = Fault::new(start, "the quantile must lie between 0 and 1");
+            return Err(fault.hint("write quantile(0.99, took)"));
         }
         let mut fields = Vec::new();
         while self.eat(",") && !self.at(")") {

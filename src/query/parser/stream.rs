@@ -77,7 +77,8 @@ impl Parser<'_> {
                     return self.unexpected("a label behind `or`");
                 }
             } else if !self.eat(",") && !self.at("}") {
-                return self.unexpected("`,`, `or` or `}`");
+                let between = "labels have commas between them: {app=\"web\", env=\"prod\"}";
+                return self.unexpected("`,`, `or` or `}`").map_err(|f| f.hint(between));
             }
         }
     }

@@ -12,6 +12,7 @@ use regex_automata::meta;
 use regex_automata::util::syntax;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
+use translate::Translated;
 
 /// Largest compiled automaton of one expression in bytes.
 const NFA_SIZE_LIMIT: usize = 2 << 20;
@@ -33,17 +34,20 @@ pub struct Regex {
 
 impl Regex {
     /// Compiles `source` to match anywhere; an error says why it is refused.
-    pub(crate) fn new(source: &str) -> Result<Regex, String> {
-        Regex::compile(source, &translate::to_rust_syntax(source)?)
+    pub(crate) fn new(source: &str) -> Result<Regex, RegexFault> {
+        let translated = translate::to_rust_syntax(source)?;
+        Regex::compile(source, &translated.pattern, &translated)
     }
 
     /// Compiles `source` to match whole values only.
-    pub(crate) fn anchored(source: &str) -> Result<Regex, String> {
-        let pattern = translate::to_rust_syntax(source)?;
-        Regex::compile(source, &format!("^(?:{pattern})$"))
+    pub(crate) fn anchored(source: &str) -> Result<Regex, RegexFault> {
+        // Without the anchors first: they would close groups that are open.
+        Regex::new(source)?;
+        let translated = translate::to_rust_syntax(source)?;
+        Regex::compile(source, &format!("^(?:{})$", translated.pattern), &translated)
     }
 
-    fn compile(source: &str, pattern: &str) -> Result<Regex, String> {
+    fn compile(source: &str, pattern: &str, translated: &Translated) -> Result<Regex, RegexFault> {
         let syntax =
             syntax::Config::new().utf8(false).dot_matches_new_line(true).nest_limit(NEST_LIMIT);
         let config = meta::Config::new()
@@ -55,7 +59,7 @@ impl Regex {
             .syntax(syntax)
             .configure(config)
             .build(pattern)
-            .map_err(|error| explain(&error))?;
+            .map_err(|error| explain(&error, translated))?;
         Ok(Regex { source: source.into(), compiled: Arc::new(compiled) })
     }
 
@@ -78,7 +82,7 @@ impl Regex {
     /// The expression taken apart, for the literals that every match holds; without the anchors
     /// of [`anchored`](Regex::anchored).
     pub(crate) fn hir(&self) -> Option<Hir> {
-        let pattern = translate::to_rust_syntax(&self.source).ok()?;
+        let pattern = translate::to_rust_syntax(&self.source).ok()?.pattern;
         let mut parser = ParserBuilder::new();
         parser.utf8(false).dot_matches_new_line(true).nest_limit(NEST_LIMIT);
         parser.build().parse(&pattern).ok()
@@ -95,14 +99,42 @@ impl Regex {
     }
 }
 
-/// The reason in one line, without the pattern, which is not quite what the user wrote.
-fn explain(error: &meta::BuildError) -> String {
-    match error.syntax_error() {
-        Some(regex_syntax::Error::Parse(error)) => error.kind().to_string(),
-        Some(regex_syntax::Error::Translate(error)) => error.kind().to_string(),
-        _ if error.size_limit().is_some() => "it is too large".to_owned(),
-        _ => "it is not supported".to_owned(),
+/// Why an expression is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RegexFault {
+    /// Where in the expression, in bytes.
+    pub(crate) at: usize,
+    /// What is wrong there.
+    pub(crate) message: String,
+}
+
+impl RegexFault {
+    /// What to write instead, as far as the fault tells.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        let hints = [
+            ("nothing to repeat", "write [*], [+] or [?] for the character itself"),
+            ("a repetition of a repetition", "put the repetition into a group: (a+)*"),
+            ("unclosed group", "write [(] for the character itself, or close the group with )"),
+            ("unopened group", "write [)] for the character itself"),
+            ("missing ]", "write [[] for the character itself, or close the class with ]"),
+            ("look-around", "search for the two texts in filters of their own: ~\"a\" !~\"b\""),
+            ("back-references", "expressions are those of RE2, which repeats no group"),
+            ("unknown escape", "only signs and the escapes of RE2 may follow a backslash"),
+            ("too large", "repeat less often"),
+        ];
+        hints.iter().find(|(part, _)| self.message.contains(part)).map(|(_, hint)| *hint)
     }
+}
+
+/// The reason in one line, without the pattern, which is not quite what the user wrote.
+fn explain(error: &meta::BuildError, translated: &Translated) -> RegexFault {
+    let (at, message) = match error.syntax_error() {
+        Some(regex_syntax::Error::Parse(e)) => (e.span().start.offset, e.kind().to_string()),
+        Some(regex_syntax::Error::Translate(e)) => (e.span().start.offset, e.kind().to_string()),
+        _ if error.size_limit().is_some() => (0, "it is too large".to_owned()),
+        _ => (0, "it is not supported".to_owned()),
+    };
+    RegexFault { at: translated.source_of(at), message }
 }
 
 impl PartialEq for Regex {

@@ -3,8 +3,9 @@
 //! Only the differences are handled here; whatever else is wrong with an expression is found by
 //! the compiler behind. A single pass, linear in the length.
 
-use std::iter::Peekable;
 use std::str::Chars;
+
+use super::RegexFault;
 
 /// Largest count in a repetition.
 const MAX_REPEAT: u32 = 1_000;
@@ -22,21 +23,70 @@ enum Before {
     LazyRepeat,
 }
 
+/// An expression in the other syntax.
+pub(super) struct Translated {
+    /// The expression.
+    pub(super) pattern: String,
+    /// For each piece of it the place where it begins, and where that is in the source.
+    places: Vec<(usize, usize)>,
+}
+
+impl Translated {
+    /// Where in the source the byte `at` of the pattern comes from.
+    pub(super) fn source_of(&self, at: usize) -> usize {
+        let after = self.places.partition_point(|(place, _)| *place <= at);
+        let piece = after.checked_sub(1).and_then(|i| self.places.get(i));
+        piece.map_or(0, |(_, source)| *source)
+    }
+}
+
 /// The same expression in the other syntax.
-pub(super) fn to_rust_syntax(source: &str) -> Result<String, String> {
+pub(super) fn to_rust_syntax(source: &str) -> Result<Translated, RegexFault> {
     let mut t = Translator {
-        rest: source.chars().peekable(),
+        rest: Rest(source.chars()),
         out: String::with_capacity(source.len() + 16),
         before: Before::Nothing,
     };
-    while let Some(c) = t.rest.next() {
-        t.step(c)?;
+    let mut places = Vec::new();
+    loop {
+        let at = source.len() - t.rest.0.as_str().len();
+        let Some(c) = t.rest.next() else { break };
+        places.push((t.out.len(), at));
+        t.step(c).map_err(|message| RegexFault { at, message })?;
     }
-    Ok(t.out)
+    Ok(Translated { pattern: t.out, places })
+}
+
+/// What is left of the source.
+#[derive(Clone)]
+struct Rest<'a>(Chars<'a>);
+
+impl Iterator for Rest<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        self.0.next()
+    }
+}
+
+impl Rest<'_> {
+    fn peek(&self) -> Option<char> {
+        self.0.clone().next()
+    }
+
+    fn next_if(&mut self, wanted: impl Fn(char) -> bool) -> Option<char> {
+        let next = self.peek().filter(|c| wanted(*c))?;
+        self.0.next();
+        Some(next)
+    }
+
+    fn next_if_eq(&mut self, wanted: char) -> Option<char> {
+        self.next_if(|c| c == wanted)
+    }
 }
 
 struct Translator<'a> {
-    rest: Peekable<Chars<'a>>,
+    rest: Rest<'a>,
     out: String,
     before: Before,
 }
@@ -87,18 +137,18 @@ impl Translator<'_> {
     /// `(`, `(?:`, `(?flags)`, `(?flags:`, `(?P<name>`, `(?<name>`.
     fn group(&mut self) -> Result<(), String> {
         self.push('(', Before::Nothing);
-        if self.rest.next_if_eq(&'?').is_none() {
+        if self.rest.next_if_eq('?').is_none() {
             return Ok(());
         }
         self.out.push('?');
-        if self.rest.next_if_eq(&'P').is_some() {
+        if self.rest.next_if_eq('P').is_some() {
             self.out.push('P');
-            if self.rest.peek() != Some(&'<') {
+            if self.rest.peek() != Some('<') {
                 return Err("a name of a group is written (?P<name>...)".to_owned());
             }
             return Ok(());
         }
-        if self.rest.peek() == Some(&'<') {
+        if self.rest.peek() == Some('<') {
             return match self.rest.clone().nth(1) {
                 Some('=' | '!') => Err("look-around is not supported".to_owned()),
                 _ => Ok(()),
@@ -164,7 +214,7 @@ impl Translator<'_> {
     fn literal(&mut self) -> Before {
         let mut before = self.before;
         while let Some(c) = self.rest.next() {
-            if c == '\\' && self.rest.next_if_eq(&'E').is_some() {
+            if c == '\\' && self.rest.next_if_eq('E').is_some() {
                 break;
             }
             self.out.push_str(&regex_syntax::escape(c.encode_utf8(&mut [0; 4])));
@@ -208,13 +258,13 @@ impl Translator<'_> {
     /// `\pL`, `\p{Greek}`, `\p{^Greek}`
     fn property(&mut self, c: char) {
         let mut negated = c == 'P';
-        if self.rest.peek() != Some(&'{') {
+        if self.rest.peek() != Some('{') {
             self.out.extend(['\\', c]);
             self.out.extend(self.rest.next());
             return;
         }
         self.rest.next();
-        if self.rest.next_if_eq(&'^').is_some() {
+        if self.rest.next_if_eq('^').is_some() {
             negated = !negated;
         }
         self.out.push_str(if negated { "\\P{" } else { "\\p{" });
@@ -223,7 +273,7 @@ impl Translator<'_> {
 
     /// Copies `{...}` if it stands here.
     fn braced(&mut self) {
-        if self.rest.next_if_eq(&'{').is_some() {
+        if self.rest.next_if_eq('{').is_some() {
             self.out.push('{');
             self.copy_to_brace();
         }
@@ -242,7 +292,7 @@ impl Translator<'_> {
     fn octal(&mut self, first: char) -> Result<(), String> {
         let mut digits = String::from(first);
         while digits.len() < 3 {
-            match self.rest.next_if(|c| ('0'..='7').contains(c)) {
+            match self.rest.next_if(|c| ('0'..='7').contains(&c)) {
                 Some(digit) => digits.push(digit),
                 None => break,
             }
@@ -258,7 +308,7 @@ impl Translator<'_> {
     /// Everything up to the closing bracket.
     fn class(&mut self) -> Result<(), String> {
         self.push('[', Before::Atom);
-        if self.rest.next_if_eq(&'^').is_some() {
+        if self.rest.next_if_eq('^').is_some() {
             self.out.push('^');
         }
         let mut first = true;
@@ -286,7 +336,7 @@ impl Translator<'_> {
 
     /// What begins with `c` in a class; true for a class within it, which begins no range.
     fn class_item(&mut self, c: char) -> Result<bool, String> {
-        let set = match (c, self.rest.peek().copied()) {
+        let set = match (c, self.rest.peek()) {
             ('[', Some(':')) => return Ok(self.posix_class()),
             ('\\', Some(c)) => "dDwWsSpP".contains(c),
             _ => false,
