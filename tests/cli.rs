@@ -182,6 +182,19 @@ fn now_is_what_it_is_told() {
 }
 
 #[test]
+fn rows_without_a_field_are_not_printed() {
+    let (_dir, store) = filled();
+    let run = |format: &str, query: &str| {
+        stdout(&loglith(&["query", "--store", &store, "--format", format, query]))
+    };
+    for format in ["json", "logfmt", "table", "raw"] {
+        assert_eq!(run(format, "* | fields nosuch"), "", "{format}");
+    }
+    assert_eq!(run("csv", "* | fields nosuch"), "nosuch\n");
+    assert_eq!(run("json", "* | fields nosuch | stats count() n"), "{\"n\":\"3\"}\n");
+}
+
+#[test]
 fn errors_point_into_the_query() {
     let (_dir, store) = filled();
     let output = loglith(&["query", "--store", &store, "* | nosuchpipe"]);

@@ -39,8 +39,11 @@ impl<W: Write> Printer<W> {
         Printer { out, format, palette, line, table, columns, head_printed: false, waiting }
     }
 
-    /// Prints a row, or keeps it until its table is full.
+    /// Prints a row, or keeps it until its table is full. A row without any value is passed over.
     pub(crate) fn row(&mut self, row: &Row) -> io::Result<()> {
+        if row.fields().all(|(_, value)| value.is_empty()) {
+            return Ok(());
+        }
         match self.format {
             OutputFormat::Json if !self.palette.is_on() => {
                 self.line.clear();
