@@ -48,7 +48,7 @@ impl Rng {
 
 const APPS: [&str; 5] = ["web", "db", "a\"b", "c\\d", "{x,y}"];
 const LEVELS: [&str; 5] = ["info", "info", "warn", "error", "ERROR"];
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 25] = [
     "GET",
     "error",
     "Error",
@@ -73,6 +73,7 @@ const WORDS: [&str; 24] = [
     "deadbeef",
     "user:17",
     "\u{bd}",
+    "\u{1b}[1;31mred\u{1b}[0m",
 ];
 const MIXED: [&str; 26] = [
     "1",
@@ -159,7 +160,9 @@ fn sample(rng: &mut Rng, id: usize) -> Sample {
         .map(|(k, v)| format!("{k}=\"{}\"", v.replace('\\', "\\\\").replace('"', "\\\"")))
         .collect();
     row.set("_stream", &format!("{{{}}}", labels.join(",")));
-    row.set("_stream_id", "any");
+    // One for each stream, as the ids are; answers are compared without them.
+    let id = row.get("_stream").to_owned();
+    row.set("_stream_id", &id);
     Sample { json, row }
 }
 
@@ -268,6 +271,9 @@ fn leaf(rng: &mut Rng) -> String {
                 .replace(&format!("fields ({from})"), &format!("fields {from}"))
         }
         0 => "*".to_owned(),
+        1 if rng.one_in(4) => {
+            format!("_stream_id:in({} {} | fields _stream_id)", stream(rng), no_stream(rng))
+        }
         1 => stream(rng),
         2 => time_filter(rng),
         3 | 4 => text_predicate(rng),
@@ -304,6 +310,7 @@ fn text_predicate(rng: &mut Rng) -> String {
         .unwrap();
     let chars: Vec<char> = word.chars().collect();
     let part: String = chars[..1 + rng.below(chars.len())].iter().collect();
+    let (upper, expression) = (quote(&word.to_uppercase()), quote(&escape_regex(&part)));
     let (word, part) = (quote(word), quote(&part));
     let other = quote(rng.pick(&WORDS));
     match rng.below(20) {
@@ -333,7 +340,7 @@ fn text_predicate(rng: &mut Rng) -> String {
         }
         0..=2 => word,
         3 => format!("{part}*"),
-        4 => format!("i({})", word.to_uppercase()),
+        4 => format!("i({upper})"),
         5 => format!("i({part}*)"),
         6 => format!("={word}"),
         7 => format!("={part}*"),
@@ -341,7 +348,7 @@ fn text_predicate(rng: &mut Rng) -> String {
         9 => format!("contains_any({word},{other})"),
         10 => format!("contains_all({word},{other})"),
         11 => format!("seq({word},{other})"),
-        12 => format!("~{}", quote(&escape_regex(&part[1..part.len() - 1]))),
+        12 => format!("~{expression}"),
         13 => rng.pick(&["~\"^[0-9]+$\"", "~\"(?i)err(or)?\\\\b\"", "~\"t.*t|5\"", "~\"\""]).into(),
         _ => rng.pick(&["*", "\"\"", "len_range(2,5)", "ipv4_range(\"10.0.0.0/24\")"]).to_owned(),
     }

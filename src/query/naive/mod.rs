@@ -10,6 +10,7 @@
     reason = "small numbers of tests, and a clear failure is all that a test needs"
 )]
 
+mod bytes;
 mod extract;
 mod filter;
 mod format;
@@ -27,7 +28,10 @@ use std::collections::BTreeMap;
 pub(crate) use filter::matches;
 pub(crate) use value::{compare, number, print_time};
 
-use super::ast::{Filter, Pipe, Predicate, Query, QueryOptions, RightSide, ValueSet};
+use super::ast::{
+    FieldPattern, Filter, Pipe, Predicate, Query, QueryOptions, RightSide, STREAM_ID_FIELD,
+    StreamIds, ValueSet,
+};
 
 /// A row: the fields that have a value, and what the storage knows of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -164,6 +168,12 @@ impl Runner<'_> {
                     other => other.clone(),
                 };
                 Filter::Field { field: field.clone(), predicate }
+            }
+            Filter::StreamId(StreamIds::Query { query, field }) => {
+                let (found, _) = self.run(query);
+                let ids = found.iter().map(|r| r.get(field).to_owned()).collect();
+                let field = FieldPattern::Name(STREAM_ID_FIELD.to_owned());
+                Filter::Field { field, predicate: Predicate::In(ValueSet::List(ids)) }
             }
             other => other.clone(),
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::value::{print_time, rfc3339};
-use super::{Row, extract, format, math, unpack};
+use super::{Row, bytes, extract, format, math, unpack};
 use crate::query::ast::{KeepMode, Pipe};
 
 /// Gives a field a new value, unless the old one has to stay.
@@ -36,6 +36,10 @@ pub(super) fn rewrite(pipe: &Pipe, row: &mut Row, now: i64) -> Option<()> {
                 row.set(field, &print_time(time.saturating_add(offset.nanos)));
             }
         }
+        Pipe::Hash { field, result } => {
+            row.set(result, &bytes::hash(row.get(field).as_bytes()).to_string());
+        }
+        Pipe::Decolorize { field } => row.set(field, &bytes::decolorize(row.get(field))),
         Pipe::Len { field, result } => row.set(result, &row.get(field).len().to_string()),
         Pipe::JsonArrayLen { field, result } => {
             let len = items(row.get(field)).map_or(0, |list| list.len());

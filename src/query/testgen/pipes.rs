@@ -31,7 +31,9 @@ pub(super) fn maker(rng: &mut Rng) -> String {
     let condition = if rng.one_in(3) { format!("if ({}) ", no_stream(rng)) } else { String::new() };
     let keep = rng.pick(&["", "", " keep_original_fields", " skip_empty_results"]);
     let field = rng.pick(&FIELDS);
-    match rng.below(16) {
+    match rng.below(18) {
+        16 => format!("hash({field}) as made"),
+        17 => format!("decolorize {}", rng.pick(&["_msg", "u", "made"])),
         0..=2 => {
             let (first, second) = (expression(rng, 2), expression(rng, 1));
             format!("math {first} as {}, {second} as made", rng.pick(&["m", "made", "u"]))
