@@ -688,6 +688,24 @@ fn numbers_compare_by_their_exact_value() {
 }
 
 #[test]
+fn times_may_be_far_away() {
+    let line = |time: &str| format!("{{\"_time\":\"{time}\",\"_msg\":\"m\"}}");
+    let times = ["1700-01-01T00:00:00Z", "1969-12-31T23:59:59.999999999Z", "2261-01-01T00:00:00Z"];
+    let stores = Stores::new(&times.map(line));
+    for (filter, rows) in [
+        ("_time:<1970", "2"),
+        ("_time:>=1600", "3"),
+        ("_time:<1600-02-03", "0"),
+        ("_time:<9999", "3"),
+        ("_time:>9999-12-31T10:00", "0"),
+        ("_time:[0001, 1800]", "1"),
+        ("_time:[1900, 9999)", "2"),
+    ] {
+        assert_eq!(stores.count(filter), rows, "{filter}");
+    }
+}
+
+#[test]
 fn rows_without_a_time_are_not_over_time() {
     let stores = numbered(3);
     let options = QueryOptions::new();

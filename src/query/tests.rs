@@ -302,6 +302,7 @@ fn errors_name_the_place_and_a_way_out() {
         ("(a or b", "", "expected `)`", "byte 0"),
         ("a)", ")", "unexpected `)`", "closes no parenthesis"),
         ("_time:yesterday", "yesterday", "not a time", "now-1h"),
+        ("a | time_add 1000y", "1000y", "too long", "292y"),
         ("f:in(a | limit 3)", ")", "end in one field", "fields name"),
         ("a | format \"<qq:b>\"", "\"<qq:b>\"", "unknown option `qq`", "`q`"),
     ] {

@@ -4,7 +4,7 @@ use super::super::ast::{Duration, FieldPattern, Filter, Number};
 use super::super::fault::Fault;
 use super::super::lexer::{TokenKind, unquote};
 use super::{Compound, Parsed, Parser};
-use crate::record::{parse_duration_nanos, parse_number};
+use crate::record::{parse_duration, parse_duration_nanos, parse_number};
 
 /// Symbols that end a word wherever it stands.
 const STOPS: &[&str] = &["*", ",", "(", ")", "[", "]", "|", ";"];
@@ -179,6 +179,10 @@ impl<'q> Parser<'q> {
         let word = self.compound(true, "a duration such as 5m")?;
         match parse_duration_nanos(word.text.as_bytes()) {
             Some(nanos) => Ok(Duration { text: word.text, nanos }),
+            None if parse_duration(word.text.as_bytes()).is_some() => {
+                let message = format!("`{}` is too long", short(&word.text));
+                Err(Fault::new(word.start, message).hint("durations go up to 292y"))
+            }
             None => {
                 Err(Fault::new(word.start, format!("`{}` is not a duration", short(&word.text)))
                     .hint("durations look like 5m, 1.5h or 1d12h30m"))
