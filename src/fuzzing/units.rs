@@ -8,7 +8,9 @@ use crate::codec::Decoder;
 use crate::codec::compress::Compressor;
 use crate::codec::varint::Reader;
 use crate::error::Malformed;
-use crate::index::{Bloom, ChunkBuilder, FilterGroup, StreamChunk, encode_group};
+use crate::index::{
+    Bloom, ChunkBuilder, Filter, FilterGroup, GroupHead, StreamChunk, encode_filters,
+};
 use crate::part::{
     Footer, IndexBlock, MetaEntry, Names, Profile, ReadContext, ReadStats, Runs, SparseColumn,
     Unit, remake,
@@ -175,19 +177,35 @@ fn sparse(mut input: Input<'_>) -> Result<(), Malformed> {
 }
 
 fn filter_group(mut input: Input<'_>) -> Result<(), Malformed> {
-    let group = FilterGroup::read(&mut Reader::new(input.bytes()))?;
-    let pieces = input.rest();
+    let head = GroupHead::read(&mut Reader::new(input.bytes()))?;
+    let bytes = input.rest();
+    let alone = head.split(bytes, &mut Decoder::new());
+    match &head {
+        GroupHead::Hashes(group) => hashes(group, alone.ok(), bytes),
+        GroupHead::Words(_) => {
+            let alone = alone?;
+            assert_eq!(alone.len(), head.members(), "a set of words for each member");
+            for filter in &alone {
+                let Filter::Words(words) = filter else { panic!("a filter of another kind") };
+                assert!(words.iter().is_sorted_by(|a, b| a < b), "words ascend");
+                assert!(words.iter().all(|word| filter.may_have(word)), "words are found");
+            }
+            Ok(())
+        }
+    }
+}
+
+fn hashes(group: &FilterGroup, alone: Option<Vec<Filter>>, pieces: &[u8]) -> Result<(), Malformed> {
     let read = |piece: usize, range: Range<u64>| {
         let bytes = pieces.get(range.start as usize..range.end as usize);
         let bytes = bytes.ok_or(Malformed("past the pieces"))?;
         group.verify(piece, bytes).map(|()| bytes)
     };
     let hash = 0x1234_5678_9abc_def0;
-    let alone = group.split(pieces);
     for member in 0..group.members() {
         let found = group.may_contain(member, hash, read)?;
-        if let Ok(alone) = &alone {
-            assert_eq!(found, alone[member].may_contain(hash), "as the filter alone");
+        if let Some(Filter::Hashes(alone)) = alone.as_ref().map(|all| &all[member]) {
+            assert_eq!(found, alone.may_contain(hash), "as the filter alone");
         }
     }
     Ok(())
@@ -237,7 +255,12 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     let mut filters = [Bloom::empty(7), Bloom::empty(7), Bloom::empty(7)];
     (0..9u64).for_each(|i| filters[0].insert(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     filters[2].insert(0x1234_5678_9abc_def0);
-    let (head, pieces) = encode_group(&filters.iter().collect::<Vec<_>>(), 7);
-    seed(6, &[&(head.len() as u16).to_le_bytes(), &head, &pieces]);
+    let words = |words: &[&str]| Filter::Words(words.iter().map(|w| w.as_bytes()).collect());
+    let words = [words(&["connection", "refused"]), words(&[]), words(&["connect", "refused"])];
+    for filters in [filters.map(Filter::Hashes), words] {
+        let (head, bytes) =
+            encode_filters(&filters.iter().collect::<Vec<_>>(), &mut Compressor::new(0));
+        seed(6, &[&(head.len() as u16).to_le_bytes(), &head, &bytes]);
+    }
     out
 }

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::input::{Input, put_bytes};
 use crate::index::tokenizer::{
-    Bounds, for_each_word, is_word_char, lower_into, needle_words, word_after, word_before,
-    word_hash,
+    for_each_word, is_word_char, lower_into, word_after, word_before, word_hash,
 };
+use crate::index::{Needle, WordNeed};
 use crate::record::{
     SortKey, cmp_natural, cmp_values, cmp_values_then_bytes, parse_canonical_int, parse_ipv4,
     parse_number, parse_numeric, parse_quantity, parse_size, write_f64,
@@ -77,9 +77,18 @@ fn words(value: &[u8]) {
         end = at + word.len();
         hashes.push(word_hash(word));
     });
-    for bounds in [Bounds::Both, Bounds::Start, Bounds::Neither] {
-        let needle = needle_words(value, bounds);
-        assert!(needle.iter().all(|(_, hash)| hashes.contains(hash)), "words of a needle");
+    for bounds in [(true, true), (true, false), (false, true), (false, false)] {
+        let needle = Needle { text: value, bounds, fold: false };
+        for need in needle.needs() {
+            let known = match need {
+                WordNeed::Digits(hash) => hashes.contains(&hash),
+                WordNeed::Plain(part) => hashes.contains(&word_hash(part.bytes)),
+                WordNeed::Piece(part) | WordNeed::Either(part) => {
+                    memchr::memmem::find(value, part.bytes).is_some()
+                }
+            };
+            assert!(known, "words of a needle");
+        }
     }
     let mut lower = Vec::new();
     lower_into(value, &mut lower);

@@ -141,33 +141,21 @@ pub(crate) fn word_after(text: &[u8], at: usize) -> bool {
     text.get(at..).is_some_and(|rest| word_char_len(rest) > 0)
 }
 
-/// Which ends of a needle are known to be word boundaries in the text that contains it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bounds {
-    /// Both: words and phrases.
-    Both,
-    /// The start: prefixes.
-    Start,
-    /// None: substrings, literals of regular expressions.
-    Neither,
-}
-
-/// Classes of words, each of which has filters of its own.
+/// Classes of words and parts of them, each of which has filters of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WordClass {
     /// No ASCII digit: there are few of them in a block, and most searches are for such.
     Plain = 0,
+    /// What words with digits have between their digits.
+    Pieces = 1,
     /// With an ASCII digit: ids, long numbers and what is like them.
-    Digits = 1,
+    Digits = 2,
 }
 
 /// Something for each class of words.
-pub(crate) type PerClass<T> = [T; 2];
+pub(crate) type PerClass<T> = [T; 3];
 
 impl WordClass {
-    /// Both classes, in their order.
-    pub(crate) const ALL: PerClass<WordClass> = [WordClass::Plain, WordClass::Digits];
-
     /// The class of a word; `None` for numbers of a few digits, which nearly every block has.
     #[inline]
     pub(crate) fn of(word: &[u8]) -> Option<WordClass> {
@@ -182,19 +170,27 @@ impl WordClass {
 
 /// Numbers of at most so many digits are in no filter.
 const SHORT_NUMBER: usize = 6;
+/// Pieces of fewer characters are in no filter.
+const SHORT_PIECE: usize = 3;
 
-/// The words that every text containing `needle` has, by class and hash. Words of no class are
-/// left out.
-pub(crate) fn needle_words(needle: &[u8], bounds: Bounds) -> Vec<(WordClass, u64)> {
-    let mut out = Vec::new();
-    for_each_word(needle, |start, word| {
-        let left = start > 0 || bounds != Bounds::Neither;
-        let right = start + word.len() < needle.len() || bounds == Bounds::Both;
-        if let (true, true, Some(class)) = (left, right, WordClass::of(word)) {
-            out.push((class, word_hash(word)));
+/// Calls `f` with each piece of a word with its offset: what stands between its digits, unless it
+/// is too short, or consists of hex digits only: random ids have every such piece.
+pub(crate) fn pieces<'a>(word: &'a [u8], mut f: impl FnMut(usize, &'a [u8])) {
+    let mut start = 0;
+    for piece in word.split(u8::is_ascii_digit) {
+        if is_in_vocabulary(piece) {
+            f(start, piece);
         }
-    });
-    out
+        start += piece.len() + 1;
+    }
+}
+
+/// Whether what stands between digits is one of the pieces that filters hold.
+#[inline]
+pub(crate) fn is_in_vocabulary(piece: &[u8]) -> bool {
+    piece.len() >= SHORT_PIECE
+        && !piece.iter().all(u8::is_ascii_hexdigit)
+        && piece.iter().filter(|b| **b & 0xc0 != 0x80).count() >= SHORT_PIECE
 }
 
 /// The lower-case letter of `c`: always one character, by the frozen table of

@@ -1,7 +1,8 @@
 //! The distinct words of a column, as filters hold them.
 
 use super::filter::HashSet64;
-use super::tokenizer::{PerClass, WordClass, for_each_word, word_hash};
+use super::tokenizer::{WordClass, for_each_word, pieces, word_hash};
+use super::vocabulary::WORD_MAX;
 use crate::record::{TextVec, between, digits, fill_masks, letters, next_clear, next_set};
 
 /// Words seen lately that are remembered as they are: a power of two.
@@ -29,36 +30,89 @@ const MASKS: [Short; SHORT + 1] = {
     masks
 };
 
-/// Collects the hashes of the words of a column by class, each once.
+/// Collects the words of a column by class, each once.
 ///
 /// Words of logs come again and again: short ones that came lately are known by their bytes, and
 /// are neither hashed nor looked for in the set.
 #[derive(Debug)]
 pub(crate) struct WordSet {
-    hashes: PerClass<HashSet64>,
-    /// More words of a class are not of interest.
-    most: PerClass<usize>,
+    plain: Words,
+    pieces: Words,
+    digits: HashSet64,
+    /// More words with digits are not of interest.
+    most_digits: usize,
     recent: Box<[Short; RECENT]>,
     /// One bit for each byte of the column: whether it is in a word.
     masks: Vec<u64>,
+}
+
+/// The words of a class that has vocabularies.
+#[derive(Debug, Default)]
+struct Words {
+    hashes: HashSet64,
+    texts: TextVec,
+    /// More bytes are not of interest.
+    most: usize,
+    is_full: bool,
+}
+
+/// How much of each class is of interest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MostWords {
+    /// Bytes of plain words.
+    pub(crate) plain: usize,
+    /// Bytes of pieces.
+    pub(crate) pieces: usize,
+    /// The number of words with digits.
+    pub(crate) digits: usize,
+}
+
+impl Words {
+    fn clear(&mut self, most: usize) {
+        self.hashes.clear();
+        self.texts.clear();
+        (self.most, self.is_full) = (most, false);
+    }
+
+    #[inline]
+    fn insert(&mut self, word: &[u8]) {
+        if !self.is_full && self.hashes.insert(word_hash(word)) {
+            self.texts.push(word);
+            self.is_full = self.texts.bytes().len() > self.most || word.len() > WORD_MAX;
+        }
+    }
+
+    /// The words, ascending; none if they are too many.
+    fn sorted(&self) -> Option<TextVec> {
+        if self.is_full {
+            return None;
+        }
+        let mut words: Vec<&[u8]> = self.texts.iter().collect();
+        words.sort_unstable();
+        Some(words.into_iter().collect())
+    }
 }
 
 impl WordSet {
     /// No words.
     pub(crate) fn new() -> WordSet {
         WordSet {
-            hashes: PerClass::default(),
-            most: PerClass::default(),
+            plain: Words::default(),
+            pieces: Words::default(),
+            digits: HashSet64::default(),
+            most_digits: 0,
             recent: Box::new([[0; 2]; RECENT]),
             masks: Vec::new(),
         }
     }
 
-    /// Makes the set that of the words of all values. Of a class with more words than its `most`
-    /// it holds some, one more than that.
-    pub(crate) fn fill(&mut self, values: &TextVec, most: PerClass<usize>) {
-        self.hashes.iter_mut().for_each(HashSet64::clear);
-        self.most = most;
+    /// Makes the set that of the words of all values. Of a class with more than its `most` it
+    /// holds some, and more than that.
+    pub(crate) fn fill(&mut self, values: &TextVec, most: MostWords) {
+        self.plain.clear(most.plain);
+        self.pieces.clear(most.pieces);
+        self.digits.clear();
+        self.most_digits = most.digits;
         self.recent.fill([0; 2]);
         let ascii = values.bytes().is_ascii();
         fill_masks(values.bytes(), &mut self.masks, word_bytes);
@@ -71,20 +125,30 @@ impl WordSet {
             } else {
                 for_each_word(value, |_, word| self.insert(word));
             }
-            if self.hashes.iter().zip(&most).all(|(words, most)| words.len() > *most) {
+            if self.plain.is_full && self.pieces.is_full && self.has_too_many_digits() {
                 return;
             }
             start = end;
         }
     }
 
-    /// The hashes of the words of a class.
-    pub(crate) fn of(&self, class: WordClass) -> &HashSet64 {
-        let [plain, digits] = &self.hashes;
-        match class {
-            WordClass::Plain => plain,
-            WordClass::Digits => digits,
-        }
+    /// All plain words, ascending; none if they are too many.
+    pub(crate) fn plain(&self) -> Option<TextVec> {
+        self.plain.sorted()
+    }
+
+    /// All pieces of words with digits, ascending; none if they are too many.
+    pub(crate) fn pieces(&self) -> Option<TextVec> {
+        self.pieces.sorted()
+    }
+
+    /// The hashes of the words with digits.
+    pub(crate) fn digits(&self) -> &HashSet64 {
+        &self.digits
+    }
+
+    fn has_too_many_digits(&self) -> bool {
+        self.digits.len() > self.most_digits
     }
 
     /// Adds the words that the masks show between two bytes.
@@ -120,11 +184,15 @@ impl WordSet {
 
     #[inline]
     fn insert(&mut self, word: &[u8]) {
-        let Some(class) = WordClass::of(word) else { return };
-        if let Some(hashes) = self.hashes.get_mut(class as usize)
-            && self.most.get(class as usize).is_some_and(|most| hashes.len() <= *most)
-        {
-            hashes.insert(word_hash(word));
+        match WordClass::of(word) {
+            None => {}
+            Some(WordClass::Plain) => self.plain.insert(word),
+            Some(_) => {
+                let is_new = self.has_too_many_digits() || self.digits.insert(word_hash(word));
+                if is_new && !self.pieces.is_full {
+                    pieces(word, |_, piece| self.pieces.insert(piece));
+                }
+            }
         }
     }
 }
@@ -150,16 +218,36 @@ mod tests {
 
     use super::*;
 
-    fn words(values: &[Vec<u8>]) -> PerClass<BTreeSet<u64>> {
-        let mut out = PerClass::<BTreeSet<u64>>::default();
+    /// Plain words, pieces, hashes of words with digits.
+    type Naive = (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>, BTreeSet<u64>);
+
+    fn words(values: &[Vec<u8>]) -> Naive {
+        let mut out = Naive::default();
         for value in values {
-            for_each_word(value, |_, word| {
-                if let Some(class) = WordClass::of(word) {
-                    out[class as usize].insert(word_hash(word));
+            for_each_word(value, |_, word| match WordClass::of(word) {
+                Some(WordClass::Plain) => {
+                    out.0.insert(word.to_vec());
                 }
+                Some(_) => {
+                    out.2.insert(word_hash(word));
+                    pieces(word, |_, piece| {
+                        out.1.insert(piece.to_vec());
+                    });
+                }
+                None => {}
             });
         }
         out
+    }
+
+    fn bytes(words: &BTreeSet<Vec<u8>>) -> usize {
+        words.iter().map(Vec::len).sum()
+    }
+
+    fn set(words: Option<TextVec>) -> Option<BTreeSet<Vec<u8>>> {
+        let words = words?;
+        assert!(words.iter().is_sorted(), "words ascend");
+        Some(words.iter().map(<[u8]>::to_vec).collect())
     }
 
     fn text() -> impl Strategy<Value = Vec<u8>> {
@@ -183,19 +271,23 @@ mod tests {
             for values in [&first, &second, &first] {
                 let column: TextVec = values.iter().map(Vec::as_slice).collect();
                 let want = words(values);
-                let most = want.each_ref().map(BTreeSet::len);
+                let long = |words: &BTreeSet<Vec<u8>>| words.iter().any(|w| w.len() > WORD_MAX);
+                let most = MostWords {
+                    plain: bytes(&want.0),
+                    pieces: bytes(&want.1),
+                    digits: want.2.len(),
+                };
                 set.fill(&column, most);
-                for (class, want) in WordClass::ALL.into_iter().zip(&want) {
-                    prop_assert_eq!(set.of(class).len(), want.len());
-                    prop_assert_eq!(&set.of(class).iter().collect::<BTreeSet<_>>(), want);
-                }
-                let less = most.map(|most| most / 2);
+                prop_assert_eq!(self::set(set.plain()), (!long(&want.0)).then(|| want.0.clone()));
+                prop_assert_eq!(self::set(set.pieces()), (!long(&want.1)).then(|| want.1.clone()));
+                prop_assert_eq!(set.digits().iter().collect::<BTreeSet<_>>(), want.2.clone());
+                let less = MostWords { plain: 0, pieces: most.pieces, digits: most.digits / 2 };
                 set.fill(&column, less);
-                for (class, want) in WordClass::ALL.into_iter().zip(&want) {
-                    let (some, less) = (set.of(class).len(), less[class as usize]);
-                    prop_assert!(some > less || some == want.len());
-                    prop_assert!(set.of(class).iter().all(|hash| want.contains(&hash)));
-                }
+                prop_assert_eq!(set.plain().is_some(), want.0.is_empty());
+                prop_assert_eq!(self::set(set.pieces()), (!long(&want.1)).then(|| want.1.clone()));
+                let some = set.digits().len();
+                prop_assert!(some > less.digits || some == want.2.len());
+                prop_assert!(set.digits().iter().all(|hash| want.2.contains(&hash)));
             }
         }
     }

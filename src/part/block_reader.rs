@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::header::{BlockHead, ColumnHeader, FilterRef, HeadRef, Home, PageRef};
-use super::index_block::{IndexBlock, PlacedGroup};
-use super::layout::{self, Extent, RUNS_RAW_MAX, SPARSE_RAW_MAX};
+use super::index_block::IndexBlock;
+use super::layout::{Extent, RUNS_RAW_MAX, SPARSE_RAW_MAX};
 use super::reader::PartReader;
 use super::runs::Runs;
 use super::source::{ReadContext, count};
@@ -16,8 +16,7 @@ use crate::Result;
 use crate::codec::template::TemplateIds;
 use crate::codec::{Encoding, PageHead, Strip, strip_count};
 use crate::error::Malformed;
-use crate::index::tokenizer::WordClass;
-use crate::index::{Bloom, ChunkColumn, StreamChunk};
+use crate::index::{ChunkColumn, Filter, StreamChunk};
 use crate::record::TextVec;
 
 /// Marks the keys of what is made of pages, in the cache of what is read.
@@ -25,8 +24,8 @@ const DERIVED: u64 = 1 << 63;
 
 /// A block; what is read of it is kept only by the context's cache, but for its runs.
 pub(crate) struct BlockReader<'a> {
-    part: &'a PartReader,
-    cx: &'a ReadContext<'a>,
+    pub(super) part: &'a PartReader,
+    pub(super) cx: &'a ReadContext<'a>,
     index: Arc<IndexBlock>,
     i: usize,
     head: BlockHead,
@@ -134,15 +133,6 @@ impl PartReader {
     }
 }
 
-/// The verified bytes of a piece of a filter group.
-struct Piece(Arc<Vec<u8>>);
-
-impl AsRef<[u8]> for Piece {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 impl<'a> BlockReader<'a> {
     /// The block's rows, streams and times.
     pub(crate) fn head_of_block(&self) -> &BlockHead {
@@ -246,7 +236,7 @@ impl<'a> BlockReader<'a> {
     }
 
     /// All filters of the group that holds this one.
-    pub(super) fn filters_beside(&self, filter: FilterRef) -> Result<Vec<Bloom>> {
+    pub(super) fn filters_beside(&self, filter: FilterRef) -> Result<Vec<Filter>> {
         let group = self.index.group(filter).map_err(|e| self.index_malformed(e))?;
         self.part.filters(self.cx, group)
     }
@@ -286,52 +276,6 @@ impl<'a> BlockReader<'a> {
             done += n;
         }
         Ok(all.finish())
-    }
-
-    /// Whether values of a column may hold each of `words`, given by class and hash, by its
-    /// filters; true if there are none, or if they were made by tables that this version does not
-    /// know. Stream constants are not in them.
-    pub(crate) fn may_hold_all(
-        &self,
-        header: &ColumnHeader,
-        words: &[(WordClass, u64)],
-    ) -> Result<bool> {
-        if !self.part.footer().filters_known() {
-            return Ok(true);
-        }
-        for (class, filter) in WordClass::ALL.into_iter().zip(header.filters) {
-            let Some(filter) = filter else { continue };
-            let mut hashes = words.iter().filter(|(c, _)| *c == class).map(|(_, h)| *h).peekable();
-            if hashes.peek().is_none() {
-                continue;
-            }
-            let placed = self.index.group(filter).map_err(|e| self.index_malformed(e))?;
-            count(&self.cx.stats.filters, 1);
-            let member = layout::index(filter.member);
-            if member >= placed.group.members() {
-                return Err(self.index_malformed(Malformed("no such filter of the group")));
-            }
-            for hash in hashes {
-                let read = |i, range| self.filter_piece(placed, i, range);
-                if !placed.group.may_contain(member, hash, read)? {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    fn filter_piece(&self, placed: &PlacedGroup, piece: usize, range: Range<u64>) -> Result<Piece> {
-        let offset = placed.offset.saturating_add(range.start);
-        let len = range.end - range.start;
-        let load = || {
-            count(&self.cx.stats.filter_bytes, len);
-            count(&self.cx.stats.read_bytes, len);
-            let bytes = self.part.source().read(offset, len)?;
-            placed.group.verify(piece, &bytes).map_err(|e| self.part.malformed(offset, e))?;
-            Ok(bytes)
-        };
-        self.cx.piece(self.part.footer().part_id, offset, load).map(Piece)
     }
 
     /// The head of a page.
@@ -520,7 +464,7 @@ impl<'a> BlockReader<'a> {
         }
     }
 
-    fn index_malformed(&self, what: Malformed) -> crate::Error {
+    pub(super) fn index_malformed(&self, what: Malformed) -> crate::Error {
         self.part.malformed(self.head.offset, what)
     }
 }

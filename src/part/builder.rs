@@ -19,7 +19,7 @@ use crate::record::StreamKey;
 /// Raw bytes of headers that fill an index block.
 const INDEX_BLOCK_RAW: usize = 128 << 10;
 /// Bytes of filters that fill a filter group.
-const FILTER_GROUP: usize = 1 << 20;
+const FILTER_GROUP: usize = 4 << 20;
 /// Bytes of values that end a chunk of the stream table early.
 const CHUNK_BYTES: usize = 8 << 20;
 

@@ -14,7 +14,7 @@ use super::sink::Out;
 use crate::Result;
 use crate::codec::{Encoding, verify_strips};
 use crate::error::Malformed;
-use crate::index::Bloom;
+use crate::index::Filter;
 use crate::index::tokenizer::PerClass;
 use crate::io::checksum;
 
@@ -34,11 +34,11 @@ pub(crate) struct BlockCopy {
 #[derive(Default)]
 pub(crate) struct CopyFilters {
     index: Option<Arc<IndexBlock>>,
-    groups: BTreeMap<u32, Vec<Bloom>>,
+    groups: BTreeMap<u32, Vec<Filter>>,
 }
 
 impl CopyFilters {
-    fn get(&mut self, block: &BlockReader<'_>, at: FilterRef) -> Result<Option<Bloom>> {
+    fn get(&mut self, block: &BlockReader<'_>, at: FilterRef) -> Result<Option<Filter>> {
         if self.index.as_ref().is_none_or(|index| !Arc::ptr_eq(index, block.index())) {
             self.index = Some(Arc::clone(block.index()));
             self.groups.clear();

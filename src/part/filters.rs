@@ -1,23 +1,23 @@
 //! Which columns get a token filter, how large it may be, and what is known of values for free.
 
-use super::header::Facts;
+use super::header::{Facts, PageRef};
 use super::writer::Profile;
 use crate::codec::{EncodedPage, Encoding};
-use crate::index::tokenizer::{PerClass, WordClass};
-use crate::index::{Bloom, HashSet64, WIDTH_LOG_MAX, WIDTH_LOG_MIN, WordSet};
+use crate::index::tokenizer::PerClass;
+use crate::index::{Bloom, Filter, HashSet64, MostWords, WIDTH_LOG_MAX, WIDTH_LOG_MIN, WordSet};
 use crate::record::{Quantity, TextVec};
 
-/// A filter takes at most this share of its page. Plain words are few, and what most searches are
-/// for.
-const SHARES: PerClass<usize> = [5, 8];
+/// The words of a page take at most as many bytes as the page, and pieces this share of it.
+const PIECES_SHARE: usize = 4;
+/// A filter of hashes takes at most this share of its page.
+const DIGITS_SHARE: usize = 8;
 /// Below so many bits for each word a filter prunes too little.
 const BITS_MIN: usize = 4;
-/// A filter that may be as wide as it wants is the narrowest with so many bits for each word: up
-/// to twice as many.
-const BITS_WANTED: PerClass<usize> = [6, 5];
-/// Dictionaries of fewer bytes are read rather than a filter.
+/// A filter of hashes is the narrowest with so many bits for each word: up to twice as many.
+const BITS_WANTED: usize = 4;
+/// Dictionaries of fewer bytes have no filter of hashes.
 const DICTIONARY_MIN: usize = 4_096;
-/// Pages of fewer bytes are read rather than a filter.
+/// Pages of fewer bytes have no filter of hashes.
 const PAGE_MIN: usize = 1_024;
 /// Dictionaries of more values are not read as numbers.
 const NUMBERS_MAX: usize = 1_024;
@@ -34,34 +34,44 @@ impl FilterMaker {
         FilterMaker { enabled: profile != Profile::Buffer, words: WordSet::new() }
     }
 
-    /// The filters of the words of a page's values, those that pay: const pages and short
-    /// dictionaries are exact themselves, numbers have their range.
-    pub(super) fn make(&mut self, page: &EncodedPage, values: &TextVec) -> PerClass<Option<Bloom>> {
-        if !self.enabled || page.len() < PAGE_MIN {
+    /// The filters of the words of a page's values, those that pay: const pages and dictionaries
+    /// in headers are exact themselves, numbers have their range.
+    pub(super) fn make(
+        &mut self,
+        page: &EncodedPage,
+        values: &TextVec,
+    ) -> PerClass<Option<Filter>> {
+        let is_short = match page.encoding {
+            Encoding::Const | Encoding::Integers | Encoding::Times => true,
+            Encoding::Dictionary => PageRef::is_inline(page.head.len()),
+            _ => false,
+        };
+        if !self.enabled || is_short {
             return PerClass::default();
         }
-        let values = match (page.encoding, &page.distinct) {
-            (Encoding::Const | Encoding::Integers | Encoding::Times, _) => {
-                return PerClass::default();
-            }
-            (_, Some(distinct)) if distinct.bytes().len() < DICTIONARY_MIN => {
-                return PerClass::default();
-            }
-            (_, Some(distinct)) => distinct,
-            (_, None) => values,
+        let bits = match &page.distinct {
+            _ if page.len() < PAGE_MIN => 0,
+            Some(distinct) if distinct.bytes().len() < DICTIONARY_MIN => 0,
+            _ => page.len() / DIGITS_SHARE * 8,
         };
-        let bits = SHARES.map(|share| page.len() / share * 8);
-        self.words.fill(values, bits.map(|bits| bits / BITS_MIN));
-        WordClass::ALL.map(|class| {
-            let of = class as usize;
-            make_filter(self.words.of(class), *BITS_WANTED.get(of)?, *bits.get(of)?)
-        })
+        let len = page.len().max(PAGE_MIN);
+        let most = MostWords { plain: len, pieces: len / PIECES_SHARE, digits: bits / BITS_MIN };
+        self.words.fill(page.distinct.as_deref().unwrap_or(values), most);
+        [
+            self.words.plain().map(Filter::Words),
+            self.words.pieces().map(Filter::Words),
+            if bits > 0 {
+                make_filter(self.words.digits(), bits).map(Filter::Hashes)
+            } else {
+                None
+            },
+        ]
     }
 }
 
 /// The filter of a set of words, of at most `bits` bits.
-fn make_filter(words: &HashSet64, wanted: usize, bits: usize) -> Option<Bloom> {
-    let width_log = (words.len() * wanted).next_power_of_two().min(bits.max(1)).ilog2();
+fn make_filter(words: &HashSet64, bits: usize) -> Option<Bloom> {
+    let width_log = (words.len() * BITS_WANTED).next_power_of_two().min(bits.max(1)).ilog2();
     let width_log = u8::try_from(width_log).ok()?.max(WIDTH_LOG_MIN);
     if width_log > WIDTH_LOG_MAX || (1 << width_log) < words.len() * BITS_MIN {
         return None;

@@ -9,7 +9,7 @@ use crate::codec::compress::Compressor;
 use crate::codec::varint::{Reader, put_signed, put_varint};
 use crate::error::Malformed;
 use crate::index::tokenizer::PerClass;
-use crate::index::{Bloom, FilterGroup, MEMBERS_MAX, encode_group};
+use crate::index::{Filter, GroupHead, MEMBERS_MAX, encode_filters};
 
 /// The most columns of a block that a reader takes.
 const COLUMNS_MAX: usize = 4 << 20;
@@ -127,14 +127,14 @@ pub(crate) struct IndexBlock {
 /// A filter group and where its pieces are.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PlacedGroup {
-    /// The group.
-    pub(crate) group: FilterGroup,
-    /// Its first piece, from the start of the file.
+    /// The group's head.
+    pub(crate) group: GroupHead,
+    /// Its first byte, from the start of the file.
     pub(crate) offset: u64,
 }
 
 impl PlacedGroup {
-    /// Where the pieces are in the file.
+    /// Where it is in the file.
     pub(crate) fn range(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.group.len())
     }
@@ -191,6 +191,11 @@ impl IndexBlock {
     /// All heads, in order.
     pub(crate) fn heads(&self) -> impl ExactSizeIterator<Item = &BlockHead> + '_ {
         self.blocks.iter().map(|(head, _)| head)
+    }
+
+    /// Where its filters begin in the file.
+    pub(super) fn filters_at(&self) -> u64 {
+        self.pages_end
     }
 
     /// The filter groups, in the order of their pieces.
@@ -272,7 +277,7 @@ fn read_groups(r: &mut Reader<'_>, entry: &MetaEntry) -> Result<Vec<PlacedGroup>
     let mut groups = Vec::with_capacity(count);
     let mut offset = entry.filters;
     for _ in 0..count {
-        let group = PlacedGroup { group: FilterGroup::read(r)?, offset };
+        let group = PlacedGroup { group: GroupHead::read(r)?, offset };
         offset = group.range().end;
         groups.push(group);
     }
@@ -332,11 +337,11 @@ pub(crate) struct ColumnDraft {
     /// The header; `filters` are set when the filter groups are written.
     pub(crate) header: ColumnHeader,
     /// The filters of words, by class.
-    pub(crate) filters: PerClass<Option<Bloom>>,
+    pub(crate) filters: PerClass<Option<Filter>>,
 }
 
 /// A filter to be written: where its place is noted; its column, class of words and width; itself.
-type FilterDraft<'a> = (&'a mut Option<FilterRef>, (u32, usize, u8), Bloom);
+type FilterDraft<'a> = (&'a mut Option<FilterRef>, (u32, usize, u8), Filter);
 
 #[derive(Debug)]
 struct BlockDraft {
@@ -361,7 +366,7 @@ impl IndexBuilder {
             column.header.put(head.rows, head.offset, &mut self.scratch);
         }
         let filters = columns.iter().flat_map(|c| c.filters.iter().flatten());
-        let filters: usize = filters.map(Bloom::heap_bytes).sum();
+        let filters: usize = filters.map(Filter::heap_bytes).sum();
         self.raw += self.scratch.len() + columns.len() * 2 + 64;
         self.filters += filters;
         self.drafts.push(BlockDraft { head, columns });
@@ -378,7 +383,7 @@ impl IndexBuilder {
         out: &mut Out<'_>,
         zstd: &mut Compressor,
     ) -> crate::Result<Option<MetaEntry>> {
-        let Some((mut entry, groups)) = self.entry(out)? else { return Ok(None) };
+        let Some((mut entry, groups)) = self.entry(out, zstd)? else { return Ok(None) };
         let mut raw = self.encode(&entry);
         raw.extend_from_slice(&groups);
         let mut packed = Vec::new();
@@ -394,6 +399,7 @@ impl IndexBuilder {
     pub(super) fn entry(
         &mut self,
         out: &mut Out<'_>,
+        zstd: &mut Compressor,
     ) -> crate::Result<Option<(MetaEntry, Vec<u8>)>> {
         let Some(first) = self.drafts.first() else { return Ok(None) };
         let mut entry = MetaEntry {
@@ -412,13 +418,17 @@ impl IndexBuilder {
         let heads = self.drafts.iter().map(|d| &d.head);
         let last = heads.map(|h| h.first_stream + h.streams).max().unwrap_or(0);
         entry.streams = last - entry.first_stream;
-        let groups = self.write_filters(out)?;
+        let groups = self.write_filters(out, zstd)?;
         Ok(Some((entry, groups)))
     }
 
     /// Writes the filters, those of one column, class of words and width as a group; gives the
     /// groups' number and heads.
-    fn write_filters(&mut self, out: &mut Out<'_>) -> crate::Result<Vec<u8>> {
+    fn write_filters(
+        &mut self,
+        out: &mut Out<'_>,
+        zstd: &mut Compressor,
+    ) -> crate::Result<Vec<u8>> {
         let columns = self.drafts.iter_mut().flat_map(|d| d.columns.iter_mut());
         let mut filters: Vec<FilterDraft<'_>> = Vec::new();
         for column in columns {
@@ -435,9 +445,8 @@ impl IndexBuilder {
         let (mut count, mut heads) = (0, Vec::new());
         for same in filters.chunk_by_mut(|a, b| a.1 == b.1) {
             for members in same.chunks_mut(MEMBERS_MAX) {
-                let Some((_, (.., width_log), _)) = members.first() else { continue };
-                let blooms: Vec<&Bloom> = members.iter().map(|(.., bloom)| bloom).collect();
-                let (head, pieces) = encode_group(&blooms, *width_log);
+                let filters: Vec<&Filter> = members.iter().map(|(.., filter)| filter).collect();
+                let (head, pieces) = encode_filters(&filters, zstd);
                 out.put(&pieces)?;
                 heads.extend_from_slice(&head);
                 for (member, (place, ..)) in members.iter_mut().enumerate() {

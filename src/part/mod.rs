@@ -42,6 +42,7 @@ mod stream_columns;
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 pub(crate) mod tests;
 mod verify;
+mod words;
 mod writer;
 
 pub(crate) use block_reader::{BlockColumn, BlockReader, ColumnPage, RunConstants};

@@ -12,7 +12,7 @@ use super::source::{PartSource, ReadContext, count};
 use crate::codec::strip_count;
 use crate::codec::varint::Reader;
 use crate::error::Malformed;
-use crate::index::{Bloom, CHUNK_STREAMS, StreamChunk};
+use crate::index::{CHUNK_STREAMS, Filter, StreamChunk};
 use crate::record::StreamKey;
 use crate::sync::Mutex;
 use crate::{Error, Result};
@@ -233,11 +233,16 @@ impl PartReader {
     }
 
     /// The filters of all members of a group: for walks over the whole part.
-    pub(crate) fn filters(&self, cx: &ReadContext<'_>, placed: &PlacedGroup) -> Result<Vec<Bloom>> {
+    pub(crate) fn filters(
+        &self,
+        cx: &ReadContext<'_>,
+        placed: &PlacedGroup,
+    ) -> Result<Vec<Filter>> {
         count(&cx.stats.filter_bytes, placed.group.len());
         count(&cx.stats.read_bytes, placed.group.len());
-        let pieces = self.source.read(placed.offset, placed.group.len())?;
-        placed.group.split(&pieces).map_err(|e| self.malformed(placed.offset, e))
+        let bytes = self.source.read(placed.offset, placed.group.len())?;
+        let filters = placed.group.split(&bytes, &mut cx.decoder());
+        filters.map_err(|e| self.malformed(placed.offset, e))
     }
 
     /// Chunk `i` of the stream table.

@@ -101,7 +101,9 @@ impl Remake<'_, '_> {
             head.time = self.page(&block, &head.time)?;
             builder.push(head, columns);
         }
-        let Some((mut entry, mut groups)) = builder.entry(&mut self.out)? else { return Ok(None) };
+        let Some((mut entry, mut groups)) = builder.entry(&mut self.out, &mut self.zstd)? else {
+            return Ok(None);
+        };
         let mut raw = builder.encode(&entry);
         (self.change)(Unit::Filter, &mut groups);
         raw.extend_from_slice(&groups);

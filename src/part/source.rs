@@ -6,8 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use super::layout::{Extent, UNIT_MAX};
-use crate::codec::Decoder;
+use crate::codec::{Bitmap, Decoder};
+use crate::index::WordPart;
 #[cfg(any(test, feature = "fuzzing"))]
 use crate::io::MemoryFile;
 use crate::io::{ReadAt, checksum, read_vec_at};
@@ -136,7 +140,23 @@ pub(crate) struct ReadContext<'a> {
     decoder: Mutex<Decoder>,
     /// The pieces of filters read last: blocks side by side ask for the same ones.
     pieces: Mutex<VecDeque<Piece>>,
+    /// The members of vocabularies that have parts of words.
+    members: Mutex<KnownMembers>,
 }
+
+/// What tells a vocabulary from all others: its part, where the filters of its index block begin,
+/// the number of its group there.
+pub(super) type VocabularyKey = (u64, u64, u32);
+
+/// By vocabulary: for parts of words, with what may stand around them and
+/// whether case counts, the members that have them.
+type KnownMembers = HashMap<VocabularyKey, HashMap<PartKey, Arc<Bitmap>, RandomState>, RandomState>;
+
+/// A part of a word as a key.
+type PartKey = (Box<[u8]>, (bool, bool), bool);
+
+/// How many parts of words a worker remembers of a vocabulary.
+const PARTS: usize = 4_096;
 
 /// A verified piece of a filter group: its part, its offset, its bytes.
 type Piece = (u64, u64, Arc<Vec<u8>>);
@@ -152,6 +172,7 @@ impl<'a> ReadContext<'a> {
             cache: None,
             decoder: Mutex::new(Decoder::new()),
             pieces: Mutex::default(),
+            members: Mutex::default(),
         }
     }
 
@@ -188,6 +209,28 @@ impl<'a> ReadContext<'a> {
         }
         pieces.push_back((part, offset, Arc::clone(&bytes)));
         Ok(bytes)
+    }
+
+    /// The members of a vocabulary that have a part of a word, which `find` looks for the first
+    /// time.
+    pub(super) fn members(
+        &self,
+        at: VocabularyKey,
+        part: &WordPart<'_>,
+        find: impl FnOnce() -> Result<Bitmap>,
+    ) -> Result<Arc<Bitmap>> {
+        let key: PartKey = (Box::from(part.bytes), part.open, part.fold);
+        if let Some(found) = self.members.lock().get(&at).and_then(|known| known.get(&key)) {
+            return Ok(Arc::clone(found));
+        }
+        let found = Arc::new(find()?);
+        let mut members = self.members.lock();
+        let known = members.entry(at).or_default();
+        if known.len() >= PARTS {
+            known.clear();
+        }
+        known.insert(key, Arc::clone(&found));
+        Ok(found)
     }
 
     /// The unit of type `T` at `offset` of part `part`, from the cache or made by `load`, which

@@ -27,6 +27,12 @@ pub(crate) struct SparseColumn {
 }
 
 impl SparseColumn {
+    /// The value of a row of the block; empty if it has none.
+    pub(crate) fn get(&self, row: usize) -> &[u8] {
+        let found = self.rows.binary_search_by(|known| (*known as usize).cmp(&row));
+        found.map_or(&[], |i| self.values.get(i))
+    }
+
     /// The rows from `from` on, before `to`, with their values.
     pub(super) fn between(&self, from: usize, to: usize) -> impl Iterator<Item = (u32, &[u8])> {
         let first = self.rows.partition_point(|row| (*row as usize) < from);

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::header::Home;
 pub(crate) use super::plain::{Plain, batch};
 use super::*;
-use crate::index::tokenizer::{Bounds, needle_words};
+use crate::index::Needle;
 use crate::io::Disk;
 use crate::record::{RowBatch, StreamKey};
 use crate::{Error, Result};
@@ -365,18 +365,25 @@ fn filters_hold_every_word_and_prune_others() {
     let index = part.index_block(&cx, 0).unwrap();
     let block = part.block(&cx, &index, 0).unwrap();
     let header = block.column("_msg").unwrap().header.unwrap();
-    let at = header.filters[1].expect("a filter of many words");
-    let has = |word: &str| {
-        let words = needle_words(word.as_bytes(), Bounds::Both);
-        block.may_hold_all(&header, &words).unwrap()
+    let [Some(plain), Some(pieces), Some(at)] = header.filters else { panic!("no filters") };
+    let find = |text: &str, open: bool, fold: bool| {
+        let bounds = (!open, !open);
+        block.may_hold(&header, &Needle { text: text.as_bytes(), bounds, fold }).unwrap()
     };
+    let has = |word: &str| find(word, false, false);
     assert!(has("request") && has("1999") && has("9e3779b97f4a7c15"));
     let absent = (0..1_000).filter(|i| has(&format!("absent{i}"))).count();
     assert!(absent < 300, "{absent} of 1,000 absent ids pass");
     let absent = (0..1_000u32).filter(|i| has(&plain_word(*i))).count();
-    assert!(absent < 50, "{absent} of 1,000 absent words pass");
+    assert_eq!(absent, 0, "words are known exactly");
+    assert!(find("quest", true, false) && find("st ", true, false) && find("request", false, true));
+    assert!(!find("Request", true, false) && !find("quest", false, false));
+    assert!(!find("1xyz", true, false) && find("took 1", true, false));
     let Home::Page(page) = &header.home else { panic!("no page") };
     assert!(index.group(at).unwrap().group.len() <= page.len / 8);
+    for words in [plain, pieces] {
+        assert!(index.group(words).unwrap().group.len() < 100);
+    }
 }
 
 #[test]

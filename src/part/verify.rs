@@ -10,8 +10,8 @@ use super::layout::{FOOTER_LEN, HEADER_LEN, index};
 use super::reader::PartReader;
 use super::source::ReadContext;
 use crate::codec::{Encoding, STRIP_ROWS, Strip};
-use crate::index::Bloom;
-use crate::index::tokenizer::{WordClass, for_each_word, word_hash};
+use crate::index::Filter;
+use crate::index::tokenizer::{WordClass, for_each_word, pieces};
 use crate::record::{StreamKey, parse_canonical_int};
 use crate::{Error, Result};
 
@@ -61,7 +61,7 @@ pub(crate) fn verify_part(part: &PartReader, cx: &ReadContext<'_>) -> Result<Ver
 }
 
 /// The offset and the members of each filter group.
-type Filters = Vec<(u64, Option<Vec<Bloom>>)>;
+type Filters = Vec<(u64, Option<Vec<Filter>>)>;
 
 struct Verifier<'a> {
     part: &'a PartReader,
@@ -275,10 +275,16 @@ impl<'a> Verifier<'a> {
             }
             for_each_word(value, |_, w| {
                 let Some(class) = WordClass::of(w) else { return };
-                if let Some(Some((at, filter))) = own.get(class as usize)
-                    && !filter.may_contain(word_hash(w))
-                {
-                    denied = Some(*at);
+                let mut check = |class: WordClass, word: &[u8]| {
+                    if let Some(Some((at, filter))) = own.get(class as usize)
+                        && !filter.may_have(word)
+                    {
+                        denied = Some(*at);
+                    }
+                };
+                check(class, w);
+                if class == WordClass::Digits {
+                    pieces(w, |_, piece| check(WordClass::Pieces, piece));
                 }
             });
         };
@@ -329,7 +335,7 @@ impl<'a> Verifier<'a> {
         header: &ColumnHeader,
         at: Option<FilterRef>,
         filters: &'f Filters,
-    ) -> Option<(u64, &'f Bloom)> {
+    ) -> Option<(u64, &'f Filter)> {
         let FilterRef { group, member } = at?;
         let known = self.part.footer().filters_known();
         match filters.get(index(group)) {

@@ -12,6 +12,8 @@ pub(crate) struct SlotNeedle {
     finder: Finder<'static>,
     from_start: bool,
     to_end: bool,
+    /// Whether case does not count; values are of ASCII then.
+    fold: bool,
 }
 
 /// What to look for in the values of a slot.
@@ -30,14 +32,19 @@ pub(super) enum SlotTest {
 }
 
 impl SlotNeedle {
-    /// `needle` stands at the start of the value if `from_start`, at its end if `to_end`.
-    pub(crate) fn new(needle: &[u8], from_start: bool, to_end: bool) -> SlotNeedle {
-        SlotNeedle { finder: Finder::new(needle).into_owned(), from_start, to_end }
+    /// `needle` stands at the start of the value, at its end, if `ends` say so. With `fold` it is
+    /// in lower case, and looked for in values of ASCII letters and digits in any case.
+    pub(crate) fn new(needle: &[u8], ends: (bool, bool), fold: bool) -> SlotNeedle {
+        let finder = Finder::new(needle).into_owned();
+        SlotNeedle { finder, from_start: ends.0, to_end: ends.1, fold }
     }
 
     /// Whether a value holds the needle.
     pub(crate) fn is_in(&self, value: &[u8]) -> bool {
         let needle = self.finder.needle();
+        if self.fold {
+            return holds_folded(value, needle, self.from_start, self.to_end);
+        }
         match (self.from_start, self.to_end) {
             (true, true) => value == needle,
             (true, false) => value.starts_with(needle),
@@ -64,7 +71,7 @@ impl SlotNeedle {
                     _ => SlotTest::Never,
                 }
             }
-            Slot::Hex { digits, upper } if is_whole => {
+            Slot::Hex { digits, upper } if is_whole && !self.fold => {
                 let case = if upper { class::UPPER } else { class::LOWER };
                 if needle.len() != usize::from(digits) || classes_of(needle) & case == 0 {
                     return SlotTest::Never;
@@ -80,6 +87,20 @@ impl SlotNeedle {
             }
             _ => SlotTest::Text,
         }
+    }
+}
+
+/// Whether a value of ASCII holds a part in any case: at its start, at its end, as a whole.
+pub(crate) fn holds_folded(value: &[u8], part: &[u8], from_start: bool, to_end: bool) -> bool {
+    let Some(rest) = value.len().checked_sub(part.len()) else { return false };
+    let is_at = |at: usize| {
+        value.get(at..at + part.len()).is_some_and(|text| text.eq_ignore_ascii_case(part))
+    };
+    match (from_start, to_end) {
+        (true, true) => rest == 0 && is_at(0),
+        (true, false) => is_at(0),
+        (false, true) => is_at(rest),
+        (false, false) => (0..=rest).any(is_at),
     }
 }
 
@@ -117,10 +138,21 @@ mod tests {
                         let len = if to_end { value.len() } else { pick.2 % (value.len() + 1) };
                         let own = value.get(from..len.max(from)).unwrap_or(&[]);
                         for needle in [own, free.as_bytes()] {
-                            let needle = SlotNeedle::new(needle, from_start, to_end);
+                            let needle = SlotNeedle::new(needle, (from_start, to_end), false);
                             let want: Vec<u16> = (0u16..)
                                 .zip(&values)
                                 .filter(|(_, value)| needle.is_in(value))
+                                .map(|(rank, _)| rank)
+                                .collect();
+                            prop_assert_eq!(strip.ranks_with(template, slot, &needle), want);
+                            let own = own.to_ascii_lowercase();
+                            let needle = SlotNeedle::new(&own, (from_start, to_end), true);
+                            let want: Vec<u16> = (0u16..)
+                                .zip(&values)
+                                .filter(|(_, value)| {
+                                    let value = value.to_ascii_lowercase();
+                                    SlotNeedle::new(&own, (from_start, to_end), false).is_in(&value)
+                                })
                                 .map(|(rank, _)| rank)
                                 .collect();
                             prop_assert_eq!(strip.ranks_with(template, slot, &needle), want);

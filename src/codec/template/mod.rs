@@ -37,7 +37,7 @@ mod tokenize;
 
 pub(super) use encoder::TemplateEncoder;
 pub(crate) use fields::Beside;
-pub(crate) use find::SlotNeedle;
+pub(crate) use find::{SlotNeedle, holds_folded};
 pub(crate) use slot::{Slot, class, classes_of};
 pub(crate) use strip::{TemplateIds, TemplateStrip};
 pub(crate) use table::{PlacedSlot, TemplateTable};

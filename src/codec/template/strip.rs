@@ -125,7 +125,7 @@ impl TemplateIds {
     }
 
     /// The templates that have rows, and how many.
-    fn counts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.present.iter().map(|(id, count)| (usize::from(*id), usize::from(*count)))
     }
 

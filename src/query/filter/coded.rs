@@ -36,6 +36,11 @@ impl Verdicts {
         Verdicts { each, common, inside }
     }
 
+    /// No row passes, whatever its number.
+    pub(crate) fn none() -> Verdicts {
+        Verdicts { each: Vec::new(), common: Some(Verdict::None), inside: Vec::new() }
+    }
+
     /// The verdicts on the values of a dictionary.
     pub(crate) fn of_dictionary(predicate: &ValuePredicate, values: &TextVec) -> Verdicts {
         let mut passing = Bitmap::full(values.len());
@@ -50,7 +55,7 @@ impl Verdicts {
 
     /// The verdict on the rows of a number.
     pub(super) fn of(&self, number: u32) -> Verdict {
-        self.each.get(number as usize).copied().unwrap_or(Verdict::Maybe)
+        self.common.or_else(|| self.each.get(number as usize).copied()).unwrap_or(Verdict::Maybe)
     }
 
     /// The slots of a template in one of which the needle has to stand; empty if it may stand
@@ -237,12 +242,16 @@ impl FoundInSlots<'_> {
     }
 
     fn search(&self, template: u32) -> Option<Vec<u16>> {
-        let ValuePredicate::Phrase(phrase) = self.predicate else { return None };
+        let (phrase, fold) = match self.predicate {
+            ValuePredicate::Phrase(phrase) => (phrase, false),
+            ValuePredicate::Folded(folded) => (folded.phrase(), true),
+            _ => return None,
+        };
         let mut slots = self.rows.verdicts.slots_of(template).peekable();
         slots.peek()?;
         // A slot of letters and digits lies within one word, so a bound is an end of the slot.
         let (left, right) = phrase.bounds();
-        let needle = SlotNeedle::new(phrase.needle(), left, right);
+        let needle = SlotNeedle::new(phrase.needle(), (left, right), fold);
         let mut ranks = Vec::new();
         for slot in slots {
             ranks.extend(self.strip.ranks_with(template, usize::from(slot), &needle));

@@ -9,6 +9,7 @@ use super::number_range::NumberRange;
 use super::predicate::ValuePredicate;
 use super::{CompiledFilter, FieldTest, Node};
 use crate::error::Result;
+use crate::index::Needle;
 use crate::query::context::{Stop, TimeRange};
 use crate::record::{TextVec, parse_canonical_int};
 
@@ -42,7 +43,7 @@ impl Verdict {
         self.negated().and(other.negated()).negated()
     }
 
-    fn negated(self) -> Verdict {
+    pub(super) fn negated(self) -> Verdict {
         match self {
             Verdict::None => Verdict::All,
             Verdict::All => Verdict::None,
@@ -68,9 +69,8 @@ pub(crate) trait BlockFacts {
     /// they are not known.
     fn names_with_prefix(&self, prefix: &str) -> Result<Option<Vec<Arc<str>>>>;
 
-    /// Whether a value of the field's page may hold `text`, with word boundaries on the sides
-    /// that `bounds` says. True if that is not known.
-    fn may_hold(&self, name: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool>;
+    /// Whether a value of the field's page may hold `needle`. True if that is not known.
+    fn may_hold(&self, name: &str, needle: &Needle<'_>) -> Result<bool>;
 
     /// The verdicts of the predicate of leaf `leaf` on the templates of the field's page, or on
     /// the values of its dictionary, if it has some. Each row of the page, absent ones included,
@@ -263,8 +263,7 @@ fn judge_field(
         let judged = judge_page(predicate, page);
         // A filter can only exclude, and only the non-empty values.
         let judged = if judged == Verdict::Maybe && may_exclude(predicate, page) {
-            let met =
-                predicate.may_be_met(&mut |text, bounds| facts.may_hold(name, text, bounds))?;
+            let met = predicate.may_be_met(&mut |needle| facts.may_hold(name, needle))?;
             if met { Verdict::Maybe } else { Verdict::None }
         } else {
             judged

@@ -16,6 +16,7 @@ mod chars;
 mod coded;
 mod column;
 mod compile;
+mod count;
 mod eval;
 mod json_array;
 mod judge;
@@ -44,7 +45,7 @@ pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
 pub(crate) use needs::Needs;
 pub(crate) use predicate::ValuePredicate;
 pub(crate) use stream::matches_label;
-pub(crate) use template::template_verdicts;
+pub(crate) use template::{PageWords, template_verdicts};
 pub(crate) use time::TimeContext;
 
 use crate::query::ast::{DayRange, FieldOp, StreamSelector, WeekRange};

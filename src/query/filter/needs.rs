@@ -4,7 +4,8 @@
 
 use regex_syntax::hir::{Hir, HirKind};
 
-use super::phrase::Phrase;
+use super::phrase::{FoldedPhrase, Phrase};
+use crate::index::Needle;
 
 /// A condition that every matching value meets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,12 +15,12 @@ pub(crate) enum Needs {
     Nothing,
     /// The value holds these bytes.
     Text {
-        /// Never empty.
+        /// Never empty; in lower case if case does not count.
         bytes: Box<[u8]>,
         /// Whether no word goes on to the left of them, to the right of them.
         bounds: (bool, bool),
-        /// Whether they are the whole value.
-        whole: bool,
+        /// Whether case does not count.
+        fold: bool,
     },
     /// All of these.
     All(Vec<Needs>),
@@ -27,8 +28,8 @@ pub(crate) enum Needs {
     Any(Vec<Needs>),
 }
 
-/// Says whether a value may hold a text, with word boundaries on its left and right.
-pub(crate) type MayHold<'a, E> = dyn FnMut(&[u8], (bool, bool)) -> Result<bool, E> + 'a;
+/// Says whether a value may hold a text.
+pub(crate) type MayHold<'a, E> = dyn FnMut(&Needle<'_>) -> Result<bool, E> + 'a;
 
 impl Needs {
     /// The value holds `bytes`, with word boundaries on the sides that say so.
@@ -36,21 +37,19 @@ impl Needs {
         if bytes.is_empty() {
             return Needs::Nothing;
         }
-        Needs::Text { bytes: Box::from(bytes), bounds: (left, right), whole: false }
-    }
-
-    /// The value is `bytes`.
-    pub(crate) fn whole(bytes: &[u8]) -> Needs {
-        if bytes.is_empty() {
-            return Needs::Nothing;
-        }
-        Needs::Text { bytes: Box::from(bytes), bounds: (true, true), whole: true }
+        Needs::Text { bytes: Box::from(bytes), bounds: (left, right), fold: false }
     }
 
     /// What a phrase needs.
     pub(crate) fn phrase(phrase: &Phrase) -> Needs {
         let (left, right) = phrase.bounds();
         Needs::text(phrase.needle(), left, right)
+    }
+
+    /// What a phrase in any case needs.
+    pub(crate) fn folded(phrase: &FoldedPhrase) -> Needs {
+        let bytes = Box::from(phrase.needle());
+        Needs::Text { bytes, bounds: phrase.phrase().bounds(), fold: true }
     }
 
     /// All of `needs`.
@@ -87,7 +86,7 @@ impl Needs {
     /// is none.
     pub(crate) fn literals(&self) -> Vec<Vec<u8>> {
         match self {
-            Needs::Nothing => Vec::new(),
+            Needs::Nothing | Needs::Text { fold: true, .. } => Vec::new(),
             Needs::Text { bytes, .. } => vec![bytes.to_vec()],
             Needs::All(all) => {
                 let shortest = |l: &Vec<Vec<u8>>| l.iter().map(Vec::len).min().unwrap_or(0);
@@ -104,7 +103,9 @@ impl Needs {
     pub(crate) fn may_be_met<E>(&self, may_hold: &mut MayHold<'_, E>) -> Result<bool, E> {
         match self {
             Needs::Nothing => Ok(true),
-            Needs::Text { bytes, bounds, .. } => may_hold(bytes, *bounds),
+            Needs::Text { bytes, bounds, fold } => {
+                may_hold(&Needle { text: bytes, bounds: *bounds, fold: *fold })
+            }
             Needs::All(all) => {
                 for need in all {
                     if !need.may_be_met(may_hold)? {

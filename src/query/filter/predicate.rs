@@ -11,6 +11,7 @@ use super::pattern::PatternMatcher;
 use super::phrase::{FoldedPhrase, Phrase};
 use super::set::{PhraseSet, TextSet};
 use super::stream;
+use crate::index::Needle;
 use crate::query::ast::StreamSelector;
 use crate::query::regex::Regex;
 use crate::record::parse_ipv4;
@@ -164,7 +165,8 @@ impl ValuePredicate {
             }
             ValuePredicate::AllPhrases(all) => {
                 for phrase in all {
-                    if !may_hold(phrase.needle(), phrase.bounds())? {
+                    let (text, bounds) = (phrase.needle(), phrase.bounds());
+                    if !may_hold(&Needle { text, bounds, fold: false })? {
                         return Ok(false);
                     }
                 }
@@ -188,14 +190,12 @@ impl ValuePredicate {
     pub(crate) fn needs(&self) -> Needs {
         match self {
             ValuePredicate::Phrase(p) => Needs::phrase(p),
-            ValuePredicate::Exact(v) if !v.is_empty() => Needs::whole(v),
+            ValuePredicate::Folded(p) => Needs::folded(p),
+            ValuePredicate::Exact(v) => Needs::text(v, true, true),
             ValuePredicate::StartsWith(v) => Needs::text(v, true, false),
             // Longer lists are not looked up one by one in all texts.
             ValuePredicate::OneOf(set) if set.is_small() => {
-                Needs::any(set.values().iter().map(|v| match v.is_empty() {
-                    true => Needs::Nothing,
-                    false => Needs::whole(v),
-                }))
+                Needs::any(set.values().iter().map(|v| Needs::text(v, true, true)))
             }
             ValuePredicate::AllPhrases(all) | ValuePredicate::Sequence(all) => {
                 Needs::all(all.iter().map(Needs::phrase))
@@ -219,7 +219,9 @@ fn may_hold_any<'n, E>(
     if needles.len() > MOST_PROBES {
         return Ok(true);
     }
-    needles.try_fold(false, |met, (text, bounds)| Ok(met || may_hold(text, bounds)?))
+    needles.try_fold(false, |met, (text, bounds)| {
+        Ok(met || may_hold(&Needle { text, bounds, fold: false })?)
+    })
 }
 
 /// Each phrase is searched in what the previous one left, taken as a text of its own.

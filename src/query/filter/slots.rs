@@ -1,9 +1,14 @@
 //! Whether the slot of a template can take part in a match of a needle.
 
 use super::judge::Verdict;
-use super::template::Needle;
+use std::cell::RefCell;
+
+use super::template::{Needle, PageTemplates, PageWords};
 use crate::codec::Bitmap;
-use crate::codec::template::{PlacedSlot, Slot, TemplateTable, class, classes_of};
+use crate::codec::template::{
+    PlacedSlot, SLOT, Slot, TemplateTable, class, classes_of, holds_folded,
+};
+use crate::index;
 
 /// Places in a needle, one bit each; longer needles are taken to match wherever a slot is.
 type Places = u128;
@@ -12,16 +17,19 @@ type Places = u128;
 /// are not `alive`; and where the needle can stand in a slot only, those slots.
 pub(super) fn with_slots(
     needle: &Needle<'_>,
-    table: &TemplateTable,
+    page: PageTemplates<'_>,
     found: &Bitmap,
     alive: Option<&Bitmap>,
 ) -> (Vec<Verdict>, Vec<(u32, u16)>) {
+    let table = page.table;
     let is_open = |t: usize| !found.get(t) && alive.is_none_or(|alive| alive.get(t));
     let of = |t: usize| Verdict::of(found.get(t) && alive.is_none_or(|alive| alive.get(t)));
     let mut out = Parts { verdicts: (0..table.len()).map(of).collect(), inside: Vec::new() };
-    let matcher = SlotMatcher::new(needle, table);
-    if needle.left && needle.right && !matcher.has_digit {
-        // With bounds on both sides the needle holds the whole run of a slot, digit included.
+    let matcher = SlotMatcher::new(needle, page);
+    let (text, bounds) = (needle.bytes, (needle.left, needle.right));
+    let whole_words = index::Needle { text, bounds, fold: needle.fold };
+    if !matcher.has_digit && !page.words.may_touch_digits(&whole_words) {
+        // The run of letters and digits of any other slot is, or is in, a word with digits.
         for (template, slot) in table.loose_slots() {
             let t = *template as usize;
             if is_open(t) {
@@ -86,7 +94,13 @@ enum Part {
 struct SlotMatcher<'a> {
     needle: Needle<'a>,
     table: &'a TemplateTable,
+    words: &'a dyn PageWords,
+    /// For each column to which the page refers, whether the needle may be a piece of its values,
+    /// if that was asked.
+    in_fields: RefCell<Vec<Option<bool>>>,
     has_digit: bool,
+    /// Whether the needle is a whole run of letters and digits.
+    is_run: bool,
     is_long: bool,
     /// For each byte, the places in the needle where it stands.
     places: [Places; 256],
@@ -95,12 +109,17 @@ struct SlotMatcher<'a> {
 }
 
 impl<'a> SlotMatcher<'a> {
-    fn new(needle: &Needle<'a>, table: &'a TemplateTable) -> SlotMatcher<'a> {
+    fn new(needle: &Needle<'a>, page: PageTemplates<'a>) -> SlotMatcher<'a> {
         let has_digit = needle.bytes.iter().any(u8::is_ascii_digit);
         let mut matcher = SlotMatcher {
             needle: *needle,
-            table,
+            table: page.table,
+            words: page.words,
+            in_fields: RefCell::default(),
             has_digit,
+            is_run: needle.left
+                && needle.right
+                && needle.bytes.iter().all(u8::is_ascii_alphanumeric),
             is_long: needle.bytes.len() >= Places::BITS as usize,
             places: [0; 256],
             fits: [0; 32],
@@ -141,12 +160,20 @@ impl<'a> SlotMatcher<'a> {
         if fits == 0 {
             return Part::None;
         }
-        let around = Around::of(self.table.texts().get(t), slots, i);
-        let (starts, ends) = (self.starts(&around), self.ends(&around));
         let values = match slot.slot {
             Slot::Same { of } => slots.get(usize::from(of)).map_or(slot.slot, |same| same.slot),
             own => own,
         };
+        let text = self.table.texts().get(t);
+        if self.is_run && is_alone(text, slot.at as usize) {
+            // The value is a whole run as well.
+            return match fits.count_ones() as usize == self.needle.bytes.len() {
+                true => self.holds(slot, values, 0..self.needle.bytes.len(), (true, true)),
+                false => Part::None,
+            };
+        }
+        let around = Around::of(text, slots, i);
+        let (starts, ends) = (self.starts(&around), self.ends(&around));
         let mut part = Part::None;
         let mut open = starts & fits;
         while open != 0 {
@@ -215,15 +242,55 @@ impl<'a> SlotMatcher<'a> {
         if whole_left && whole_right && slot.digit && !self.has_digit {
             return Part::None;
         }
-        let part = needle.bytes.get(range).unwrap_or(&[]);
-        if needle.fold {
-            return Part::Across;
+        self.holds(slot, values, range, (from_start, to_end))
+    }
+
+    /// Whether a value of a slot may hold the bytes `range` of the needle, at its ends as `ends`
+    /// says.
+    fn holds(
+        &self,
+        slot: &PlacedSlot,
+        values: Slot,
+        range: std::ops::Range<usize>,
+        (from_start, to_end): (bool, bool),
+    ) -> Part {
+        let needle = &self.needle;
+        if range.len() == needle.bytes.len()
+            && from_start
+            && to_end
+            && slot.digit
+            && !self.has_digit
+        {
+            return Part::None;
         }
-        match may_hold(values, part, from_start, to_end, self.table) {
+        let part = needle.bytes.get(range).unwrap_or(&[]);
+        if let (Slot::Field { column, .. }, true, true, false) =
+            (values, from_start && to_end, part.len() == needle.bytes.len(), needle.fold)
+            && !self.may_be_in_field(column)
+        {
+            return Part::None;
+        }
+        let held = Held { part, from_start, to_end, fold: needle.fold };
+        match held.may_be_in(values, self.table) {
             false => Part::None,
             true if part.len() == needle.bytes.len() => Part::Inside,
             true => Part::Across,
         }
+    }
+}
+
+impl SlotMatcher<'_> {
+    /// Whether the needle may be a piece of a value of a column to which the page refers.
+    fn may_be_in_field(&self, column: u8) -> bool {
+        let column = usize::from(column);
+        let mut known = self.in_fields.borrow_mut();
+        if known.len() <= column {
+            known.resize(column + 1, None);
+        }
+        let Some(known) = known.get_mut(column) else { return true };
+        *known.get_or_insert_with(|| {
+            self.words.may_have_piece(self.table.fields().get(column), self.needle.bytes)
+        })
     }
 }
 
@@ -279,6 +346,14 @@ fn same(want: &[u8], have: &[u8], fold: bool) -> bool {
     if fold { !have.is_ascii() || want.eq_ignore_ascii_case(have) } else { want == have }
 }
 
+/// Whether a slot's value is a run of letters and digits that does not go on in the text, nor in
+/// another slot.
+fn is_alone(text: &[u8], at: usize) -> bool {
+    let goes_on = |b: &u8| b.is_ascii_alphanumeric() || *b == SLOT;
+    let before = at.checked_sub(1).and_then(|before| text.get(before));
+    !before.is_some_and(goes_on) && !text.get(at + 1).is_some_and(goes_on)
+}
+
 /// Whether a byte surely belongs to a word.
 fn is_word(b: Option<&u8>) -> bool {
     b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
@@ -288,40 +363,49 @@ fn is_alphanumeric(b: Option<&u8>) -> bool {
     b.is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// Whether a value of the slot may hold `part`, at its start, at its end, or as a whole.
-fn may_hold(
-    slot: Slot,
-    part: &[u8],
+/// What of a needle a value of a slot is to hold.
+struct Held<'a> {
+    part: &'a [u8],
+    /// Whether the value begins with it.
     from_start: bool,
+    /// Whether the value ends with it.
     to_end: bool,
-    table: &TemplateTable,
-) -> bool {
-    let whole = from_start && to_end;
-    let by_length = |len: usize| if whole { part.len() == len } else { part.len() <= len };
-    match slot {
-        Slot::Int { digits: 0, base, width } => {
-            let number = part.iter().try_fold(0u64, |n, b| {
-                n.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0')))
-            });
-            let max = u64::MAX.checked_shr(64 - u32::from(width)).unwrap_or(0);
-            let in_range = |n: u64| n >= base && n - base <= max;
-            (!from_start || part.len() == 1 || part.first() != Some(&b'0'))
-                && (!whole || number.is_some_and(in_range))
-        }
-        Slot::Int { digits, .. } => by_length(digits.into()),
-        Slot::Hex { digits, .. } => by_length(digits.into()),
-        Slot::Codes { first, count } => {
-            let first = first as usize;
-            (first..first + usize::from(count)).map(|i| table.dictionary().get(i)).any(|value| {
-                match (from_start, to_end) {
+    /// Whether case does not count.
+    fold: bool,
+}
+
+impl Held<'_> {
+    /// Whether a value of the slot, of ASCII, may hold it.
+    fn may_be_in(&self, slot: Slot, table: &TemplateTable) -> bool {
+        let Held { part, from_start, to_end, fold } = *self;
+        let whole = from_start && to_end;
+        let by_length = |len: usize| if whole { part.len() == len } else { part.len() <= len };
+        match slot {
+            Slot::Int { digits: 0, base, width } => {
+                let number = part.iter().try_fold(0u64, |n, b| {
+                    n.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0')))
+                });
+                let max = u64::MAX.checked_shr(64 - u32::from(width)).unwrap_or(0);
+                let in_range = |n: u64| n >= base && n - base <= max;
+                (!from_start || part.len() == 1 || part.first() != Some(&b'0'))
+                    && (!whole || number.is_some_and(in_range))
+            }
+            Slot::Int { digits, .. } => by_length(digits.into()),
+            Slot::Hex { digits, .. } => by_length(digits.into()),
+            Slot::Codes { first, count } => {
+                let first = first as usize;
+                let mut values =
+                    (first..first + usize::from(count)).map(|i| table.dictionary().get(i));
+                values.any(|value| match (from_start, to_end) {
+                    _ if fold => holds_folded(value, part, from_start, to_end),
                     (true, true) => value == part,
                     (true, false) => value.starts_with(part),
                     (false, true) => value.ends_with(part),
                     (false, false) => memchr::memmem::find(value, part).is_some(),
-                }
-            })
+                })
+            }
+            Slot::Field { len: 0, .. } | Slot::Text { .. } | Slot::Same { .. } => true,
+            Slot::Field { len, .. } => by_length(len.into()),
         }
-        Slot::Field { len: 0, .. } | Slot::Text { .. } | Slot::Same { .. } => true,
-        Slot::Field { len, .. } => by_length(len.into()),
     }
 }

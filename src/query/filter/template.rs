@@ -11,6 +11,7 @@
 //!
 //! Slots of which nothing is known (classes 0) leave everything open.
 
+use super::chars::push_lower;
 use super::coded::Verdicts;
 use super::column::search;
 use super::judge::Verdict;
@@ -21,34 +22,60 @@ use super::set::{Bounded, PhraseSet};
 use super::slots::with_slots;
 use crate::codec::Bitmap;
 use crate::codec::template::{SLOT, TemplateTable};
+use crate::index;
 
-/// The verdicts of a predicate on the rows of each template.
-pub(crate) fn template_verdicts(predicate: &ValuePredicate, table: &TemplateTable) -> Verdicts {
+/// What is known of the words of a page of templates.
+pub(crate) trait PageWords {
+    /// Whether words with digits may take part in a match of a needle.
+    fn may_touch_digits(&self, needle: &index::Needle<'_>) -> bool;
+
+    /// Whether a run of letters and digits of a value of another column, to which the page refers
+    /// by its name, may be `piece`.
+    fn may_have_piece(&self, name: &[u8], piece: &[u8]) -> bool;
+}
+
+/// The templates of a page, and what is known of its words.
+#[derive(Clone, Copy)]
+pub(super) struct PageTemplates<'a> {
+    pub(super) table: &'a TemplateTable,
+    pub(super) words: &'a dyn PageWords,
+}
+
+/// The verdicts of a predicate on the rows of each template of a page.
+pub(crate) fn template_verdicts(
+    predicate: &ValuePredicate,
+    table: &TemplateTable,
+    words: &dyn PageWords,
+) -> Verdicts {
+    let page = PageTemplates { table, words };
     let each = match predicate {
         ValuePredicate::Phrase(phrase) => {
-            let (each, inside) = needle_verdicts(&Needle::of(phrase), table, None);
+            let (each, inside) = needle_verdicts(&Needle::of(phrase), page, None);
             return Verdicts::with_slots(each, inside);
         }
         ValuePredicate::Const(answer) => vec![Verdict::of(*answer); table.len()],
-        ValuePredicate::Folded(phrase) => folded_verdicts(phrase, table),
+        ValuePredicate::Folded(phrase) => {
+            let (each, inside) = folded_verdicts(phrase, page);
+            return Verdicts::with_slots(each, inside);
+        }
         ValuePredicate::AllPhrases(all) => {
             let mut open = Narrowed::all(table);
             for phrase in all {
                 if !open.alive.any() {
                     break;
                 }
-                open.and(needle_verdicts(&Needle::of(phrase), table, open.alive()).0);
+                open.and(needle_verdicts(&Needle::of(phrase), page, open.alive()).0);
             }
             open.verdicts
         }
         ValuePredicate::AnyPhrase(set) if !set.has_empty() => match set.few() {
             Some(phrases) => {
-                let each = phrases.iter().map(|p| needle_verdicts(&Needle::of(p), table, None).0);
+                let each = phrases.iter().map(|p| needle_verdicts(&Needle::of(p), page, None).0);
                 any_of(each, table)
             }
             None => set_verdicts(set, table),
         },
-        ValuePredicate::Regex(regex) => regex_verdicts(regex, table),
+        ValuePredicate::Regex(regex) => regex_verdicts(regex, page),
         ValuePredicate::Empty | ValuePredicate::NonEmpty => {
             let empty = matches!(predicate, ValuePredicate::Empty);
             let of = |t: usize| match table.slots(t).1.iter().all(|s| s.classes == 0) {
@@ -60,7 +87,7 @@ pub(crate) fn template_verdicts(predicate: &ValuePredicate, table: &TemplateTabl
             (0..table.len()).map(of).collect()
         }
         _ => {
-            let mut verdicts = needs_verdicts(&predicate.needs(), table, None);
+            let mut verdicts = needs_verdicts(&predicate.needs(), page, None);
             decide_constants(predicate, table, &mut verdicts);
             verdicts
         }
@@ -136,14 +163,15 @@ fn any_of(each: impl Iterator<Item = Vec<Verdict>>, table: &TemplateTable) -> Ve
 }
 
 /// Templates that do not meet the needs, or are not `alive`, have no rows that pass.
-fn needs_verdicts(needs: &Needs, table: &TemplateTable, alive: Option<&Bitmap>) -> Vec<Verdict> {
+fn needs_verdicts(needs: &Needs, page: PageTemplates<'_>, alive: Option<&Bitmap>) -> Vec<Verdict> {
+    let table = page.table;
     match needs {
-        Needs::Nothing => vec![Verdict::Maybe; table.len()],
+        Needs::Nothing | Needs::Text { fold: true, .. } => vec![Verdict::Maybe; table.len()],
         Needs::Text { bytes, bounds, .. } => {
             let finder = Phrase::substring(bytes);
             let (left, right) = *bounds;
             let needle = Needle { left, right, ..Needle::of(&finder) };
-            let verdicts = needle_verdicts(&needle, table, alive).0;
+            let verdicts = needle_verdicts(&needle, page, alive).0;
             verdicts.into_iter().map(|v| v.and(Verdict::Maybe)).collect()
         }
         Needs::All(all) => {
@@ -155,11 +183,11 @@ fn needs_verdicts(needs: &Needs, table: &TemplateTable, alive: Option<&Bitmap>) 
                 open.alive = alive.clone();
             }
             for (_, need) in all {
-                open.and(needs_verdicts(need, table, open.alive()));
+                open.and(needs_verdicts(need, page, open.alive()));
             }
             open.verdicts
         }
-        Needs::Any(any) => any_of(any.iter().map(|n| needs_verdicts(n, table, alive)), table),
+        Needs::Any(any) => any_of(any.iter().map(|n| needs_verdicts(n, page, alive)), table),
     }
 }
 
@@ -182,8 +210,9 @@ fn decide_constants(predicate: &ValuePredicate, table: &TemplateTable, verdicts:
     }
 }
 
-fn regex_verdicts(regex: &RegexPredicate, table: &TemplateTable) -> Vec<Verdict> {
-    let mut verdicts = needs_verdicts(&regex.needs, table, None);
+fn regex_verdicts(regex: &RegexPredicate, page: PageTemplates<'_>) -> Vec<Verdict> {
+    let table = page.table;
+    let mut verdicts = needs_verdicts(&regex.needs, page, None);
     let meta = regex.regex.meta();
     // Without assertions a match depends on nothing but its own bytes.
     let local = regex.regex.hir().is_some_and(|hir| hir.properties().look_set().is_empty());
@@ -238,9 +267,10 @@ impl<'a> Needle<'a> {
 /// the needle can stand in a slot only, those slots too.
 fn needle_verdicts(
     needle: &Needle<'_>,
-    table: &TemplateTable,
+    page: PageTemplates<'_>,
     alive: Option<&Bitmap>,
 ) -> (Vec<Verdict>, Vec<(u32, u16)>) {
+    let table = page.table;
     if needle.bytes.contains(&SLOT) {
         return (vec![Verdict::Maybe; table.len()], Vec::new());
     }
@@ -265,45 +295,46 @@ fn needle_verdicts(
             found
         }
     };
-    with_slots(needle, table, &found, alive)
+    with_slots(needle, page, &found, alive)
 }
 
-fn folded_verdicts(phrase: &FoldedPhrase, table: &TemplateTable) -> Vec<Verdict> {
+/// As [`needle_verdicts`], in any case.
+fn folded_verdicts(
+    phrase: &FoldedPhrase,
+    page: PageTemplates<'_>,
+) -> (Vec<Verdict>, Vec<(u32, u16)>) {
+    let table = page.table;
     let needle = Needle { fold: true, ..Needle::of(phrase.phrase()) };
     if needle.bytes.contains(&SLOT) {
-        return vec![Verdict::Maybe; table.len()];
+        return (vec![Verdict::Maybe; table.len()], Vec::new());
     }
+    let accept = |text: &[u8], start: usize| {
+        !needle.touches_slot(text, start) && phrase.bounded(text, start)
+    };
     if table.texts().bytes().is_ascii() {
-        let found = search(
-            table.texts(),
-            needle.bytes.len(),
-            |bytes, from| phrase.next_ascii(bytes, from),
-            |text, start| !needle.touches_slot(text, start) && phrase.bounded(text, start),
-        );
-        return with_slots(&needle, table, &found, None).0;
+        let next = |bytes: &[u8], from| phrase.next_ascii(bytes, from);
+        let found = search(table.texts(), needle.bytes.len(), next, accept);
+        return with_slots(&needle, page, &found, None);
     }
-    // Folding may change lengths beyond ASCII; such templates are left to their rows.
     let mut found = Bitmap::empty(table.len());
-    for (t, text) in table.texts().iter().enumerate().filter(|(_, text)| text.is_ascii()) {
-        let mut from = 0;
-        while let Some(start) = phrase.next_ascii(text, from) {
-            if !needle.touches_slot(text, start) && phrase.bounded(text, start) {
-                found.set(t);
-                break;
-            }
-            from = start + 1;
+    let mut lower = Vec::new();
+    for (t, text) in table.texts().iter().enumerate() {
+        let is_ascii = text.is_ascii();
+        lower.clear();
+        if !is_ascii {
+            push_lower(text, &mut lower);
+        }
+        let text = if is_ascii { text } else { lower.as_slice() };
+        let next = |from| match is_ascii {
+            true => phrase.next_ascii(text, from),
+            false => phrase.phrase().next(text, from),
+        };
+        let mut hits = std::iter::successors(next(0), |at| next(at + 1));
+        if hits.any(|start| accept(text, start)) {
+            found.set(t);
         }
     }
-    let mut verdicts = with_slots(&needle, table, &found, None).0;
-    for ((t, verdict), text) in verdicts.iter_mut().enumerate().zip(table.texts().iter()) {
-        if !text.is_ascii() {
-            *verdict = match table.slots(t).1 {
-                [] => Verdict::of(phrase.is_match(text)),
-                _ => Verdict::Maybe,
-            };
-        }
-    }
-    verdicts
+    with_slots(&needle, page, &found, None)
 }
 
 #[cfg(test)]

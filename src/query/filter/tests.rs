@@ -11,6 +11,7 @@ use super::testing::{field, filter_tree, log_value, predicate};
 use super::*;
 use crate::codec::Bitmap;
 use crate::error::Result;
+use crate::index::Needle;
 use crate::query::ast::{Filter, Predicate, TimeFilter, TimeForm, TimePoint};
 use crate::query::batch::Batch;
 use crate::query::column::Column;
@@ -122,14 +123,23 @@ impl BlockFacts for Facts {
         Ok(Some(vec!["f".into()]))
     }
 
-    fn may_hold(&self, _: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool> {
+    fn may_hold(&self, _: &str, needle: &Needle<'_>) -> Result<bool> {
         // The sharpest answer that a filter may give.
-        let phrase = match bounds {
+        let text = needle.text;
+        let folded = match needle.bounds {
+            (true, true) => phrase::FoldedPhrase::new(text),
+            _ => phrase::FoldedPhrase::prefix(text),
+        };
+        let phrase = match needle.bounds {
             (true, true) => phrase::Phrase::new(text),
             (true, false) => phrase::Phrase::prefix(text),
             _ => phrase::Phrase::substring(text),
         };
-        Ok(!self.filter || self.values.iter().any(|v| phrase.find_end(v.as_bytes()).is_some()))
+        let finds = |value: &[u8]| match needle.fold {
+            true => folded.is_match(value),
+            false => phrase.find_end(value).is_some(),
+        };
+        Ok(!self.filter || self.values.iter().any(|v| finds(v.as_bytes())))
     }
 }
 

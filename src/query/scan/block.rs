@@ -8,6 +8,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
+use super::words::ColumnWords;
 use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Result;
 use crate::part::{
@@ -22,13 +23,17 @@ use crate::query::filter::{
 };
 use crate::record::TextVec;
 
+/// Values are made for some rows alone if these are so many times fewer than the rows, or the
+/// streams, that the others would be made for.
+const FEW: usize = 4;
+
 /// Something for each field: a block may have thousands.
 type ByName<T> = HashMap<Box<str>, T, RandomState>;
 
 /// A block and what has been found out about its columns.
 pub(crate) struct BlockScan<'a> {
     pub(super) reader: BlockReader<'a>,
-    cx: &'a ReadContext<'a>,
+    pub(super) cx: &'a ReadContext<'a>,
     columns: RefCell<ByName<Rc<ScanColumn>>>,
     stream_texts: OnceCell<Arc<TextVec>>,
     stream_ids: OnceCell<Arc<TextVec>>,
@@ -122,11 +127,16 @@ impl<'a> BlockScan<'a> {
         if let Some(known) = self.verdicts.borrow().get(&(leaf, page.offset)) {
             return Ok(Some(known.clone()));
         }
-        let head = self.head(column, page)?;
-        let verdicts = match (head.templates(), head.dictionary()) {
-            (Some(table), _) => template_verdicts(predicate, table),
-            (None, Some(values)) => Verdicts::of_dictionary(predicate, values),
-            (None, None) => return Ok(None),
+        let words = ColumnWords { block: self, column };
+        let verdicts = if words.deny(predicate) {
+            Verdicts::none()
+        } else {
+            let head = self.head(column, page)?;
+            match (head.templates(), head.dictionary()) {
+                (Some(table), _) => template_verdicts(predicate, table, &words),
+                (None, Some(values)) => Verdicts::of_dictionary(predicate, values),
+                (None, None) => return Ok(None),
+            }
         };
         let verdicts = Arc::new(verdicts);
         self.verdicts.borrow_mut().insert((leaf, page.offset), verdicts.clone());
@@ -408,38 +418,63 @@ impl<'b, 'a> StripSource<'b, 'a> {
     /// The values of the given rows of a field, which ascend.
     pub(crate) fn gather(&self, name: &str, rows: &[u32]) -> Result<Column> {
         let is_known = self.cache.borrow().contains_key(name);
+        if !is_known && [STREAM_FIELD, STREAM_ID_FIELD].contains(&name) {
+            let streams = self.block.reader.head_of_block().streams as usize;
+            if rows.len() * FEW < streams {
+                return self.gather_streams(name == STREAM_ID_FIELD, rows);
+            }
+        }
         if is_known || is_special(name) {
             return Ok(self.shared(name)?.gather(rows));
         }
         let column = self.block.column(name)?;
-        let ColumnPage::Page(page) = &column.column.page else {
-            return Ok(self.shared(name)?.gather(rows));
+        let constants = &column.column.constants;
+        let runs = match constants {
+            RunConstants::Every(value) => return Ok(Column::constant(value)),
+            RunConstants::None => match &column.column.page {
+                ColumnPage::Const(value) => return Ok(Column::constant(value)),
+                _ => Vec::new(),
+            },
+            RunConstants::PerRun { .. } => self.runs_of(rows)?,
         };
-        let Some(constants) = self.constants(&column)? else {
-            return Ok(self.shared(name)?.gather(rows));
+        let constant = |i: usize| runs.get(i).map_or(&[][..], |run| constants.get(*run));
+        let strip = match &column.column.page {
+            ColumnPage::Page(page) if (0..rows.len()).any(|i| constant(i).is_empty()) => {
+                let head = self.block.head(&column, page)?;
+                Some(self.block.reader.strip(page, &head, self.strip)?)
+            }
+            _ => None,
         };
-        let head = self.block.head(&column, page)?;
-        let strip = self.block.reader.strip(page, &head, self.strip)?;
-        if constants.is_empty()
-            && let Some(column) = gather_typed(&strip, rows)
+        let is_page = matches!(column.column.page, ColumnPage::Page(_));
+        if strip.is_none()
+            && rows.len() * FEW >= self.rows
+            && (!is_page || self.constants(&column)?.is_none())
+        {
+            // The column keeps its form, which pays where rows are many.
+            return Ok(self.shared(name)?.gather(rows));
+        }
+        if let (RunConstants::None, Some(strip)) = (constants, &strip)
+            && let Some(column) = gather_typed(strip, rows)
         {
             return Ok(column);
         }
+        let sparse = self.block.sparse(&column)?;
+        let first = self.block.strip_rows(self.strip).start;
         let mut out = TextVec::with_capacity(rows.len(), 0);
         let mut scratch = Vec::new();
-        let mut constants = constants.iter().peekable();
-        for row in rows.iter().map(|row| *row as usize) {
-            while constants.next_if(|(range, _)| range.end <= row).is_some() {}
-            match (constants.peek().filter(|(range, _)| range.start <= row), &*strip) {
-                (Some((_, value)), _) => out.push(value),
-                (None, Strip::Templates(strip)) => {
+        for (i, row) in rows.iter().map(|row| *row as usize).enumerate() {
+            match (constant(i), strip.as_deref(), &column.column.page) {
+                (b"", Some(Strip::Templates(strip)), _) => {
                     strip.render(row, out.open());
                     out.close();
                 }
-                (None, strip) => out.push(strip.get(row, &mut scratch)),
+                (b"", Some(strip), _) => out.push(strip.get(row, &mut scratch)),
+                (b"", None, ColumnPage::Const(value)) => out.push(value),
+                (b"", None, _) => out.push(sparse.map_or(&[][..], |s| s.get(first + row))),
+                (value, ..) => out.push(value),
             }
         }
-        Ok(Column::text(out))
+        Ok(if out.bytes().is_empty() { Column::absent() } else { Column::text(out) })
     }
 
     fn stored(&self, column: &ScanColumn) -> Result<Column> {
@@ -568,14 +603,18 @@ impl ColumnSource for StripSource<'_, '_> {
         let Some(verdicts) = self.block.verdicts(leaf, predicate, &column, page)? else {
             return Ok(None);
         };
-        let head = self.block.head(&column, page)?;
-        let reader = &self.block.reader;
-        let numbers = match (verdicts.common(), page.encoding) {
-            (Some(Verdict::All | Verdict::None), _) => RowNumbers::Unread,
-            (_, Encoding::Templates) => {
-                RowNumbers::Templates(reader.template_ids(page, &head, self.strip)?)
+        let numbers = match verdicts.common() {
+            Some(Verdict::All | Verdict::None) => RowNumbers::Unread,
+            _ => {
+                let head = self.block.head(&column, page)?;
+                let reader = &self.block.reader;
+                match page.encoding {
+                    Encoding::Templates => {
+                        RowNumbers::Templates(reader.template_ids(page, &head, self.strip)?)
+                    }
+                    _ => RowNumbers::Codes(reader.strip(page, &head, self.strip)?),
+                }
             }
-            _ => RowNumbers::Codes(reader.strip(page, &head, self.strip)?),
         };
         Ok(Some(CodedRows { numbers, verdicts, constants }))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::block::{BlockScan, ScanColumn};
 use crate::error::Result;
-use crate::index::tokenizer::{Bounds, needle_words};
+use crate::index::Needle;
 use crate::part::{ColumnHeader, ColumnPage, Names, RunConstants};
 use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
 use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts, ValuePredicate, Verdicts};
@@ -75,7 +75,7 @@ impl BlockFacts for PartSays<'_> {
         Ok(None)
     }
 
-    fn may_hold(&self, _: &str, _: &[u8], _: (bool, bool)) -> Result<bool> {
+    fn may_hold(&self, _: &str, _: &Needle<'_>) -> Result<bool> {
         Ok(true)
     }
 }
@@ -130,23 +130,14 @@ impl BlockFacts for Facts<'_, '_> {
         self.block.names_with_prefix(prefix).map(Some)
     }
 
-    fn may_hold(&self, name: &str, text: &[u8], bounds: (bool, bool)) -> Result<bool> {
+    fn may_hold(&self, name: &str, needle: &Needle<'_>) -> Result<bool> {
         if self.depth.get() != Depth::Filters {
             return Ok(true);
         }
-        let column = self.block.column(name)?;
-        let Some(header) = &column.column.header else { return Ok(true) };
-        // A text with a boundary on the right only begins with a separator.
-        let bounds = match bounds {
-            (_, true) => Bounds::Both,
-            (true, false) => Bounds::Start,
-            (false, false) => Bounds::Neither,
-        };
-        let words = needle_words(text, bounds);
-        if words.is_empty() {
-            return Ok(true);
+        match &self.block.column(name)?.column.header {
+            Some(header) => self.block.reader().may_hold(header, needle),
+            None => Ok(true),
         }
-        self.block.reader().may_hold_all(header, &words)
     }
 
     fn verdicts(

@@ -28,6 +28,7 @@ mod template_tests;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -25,6 +25,41 @@ impl RunRows {
     }
 }
 
+impl StripSource<'_, '_> {
+    /// The run of each of the given rows, which ascend.
+    pub(super) fn runs_of(&self, rows: &[u32]) -> Result<Vec<usize>> {
+        let mut runs = self.runs()?.iter().peekable();
+        let run_of = |row: &u32| {
+            while runs.next_if(|(_, of_run)| of_run.end <= *row as usize).is_some() {}
+            runs.peek().map_or(0, |(run, _)| *run)
+        };
+        Ok(rows.iter().map(run_of).collect())
+    }
+
+    /// The texts or ids of the streams of the given rows, which ascend, made for these alone.
+    pub(super) fn gather_streams(&self, ids: bool, rows: &[u32]) -> Result<Column> {
+        let reader = &self.block.reader;
+        let mut out = TextVec::new();
+        let mut last: Option<(usize, Vec<u8>)> = None;
+        for run in self.runs_of(rows)? {
+            if last.as_ref().is_none_or(|(known, _)| *known != run) {
+                let first = reader.head_of_block().first_stream;
+                let ordinal = first.saturating_add(u32::try_from(run).unwrap_or(u32::MAX));
+                let text = match ids {
+                    true => {
+                        let key = reader.part().stream_key(self.block.cx, ordinal)?;
+                        key.id().to_string().into_bytes()
+                    }
+                    false => reader.part().stream_text(self.block.cx, ordinal)?,
+                };
+                last = Some((run, text));
+            }
+            out.push(last.as_ref().map_or(&[][..], |(_, text)| text));
+        }
+        Ok(Column::text(out))
+    }
+}
+
 impl BlockScan<'_> {
     /// The runs whose number passes.
     pub(crate) fn some_runs(&self, wanted: impl Fn(u32) -> bool) -> Result<RunRows> {

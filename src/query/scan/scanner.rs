@@ -249,6 +249,11 @@ impl<'q> Scanner<'q> {
         Ok(Some(batch))
     }
 
+    /// Whether nothing is asked of the rows but how many they are.
+    fn counts_only(&self) -> bool {
+        self.bound.is_none() && !self.output.positions && self.output.fields.is_none()
+    }
+
     fn strip(
         &mut self,
         scan: &StripScan<'_, '_>,
@@ -267,6 +272,17 @@ impl<'q> Scanner<'q> {
         }
         self.counters.rows_scanned.fetch_add(selection.count() as u64, Relaxed);
         self.ctx.counters.rows.fetch_add(selection.count() as u64, Relaxed);
+        if self.counts_only()
+            && selection.all()
+            && let Some(count) = self.filter.filter.count_parts(open, scan.source)?
+        {
+            self.count_found(count);
+            return Ok(if count == 0 {
+                StripRows::None
+            } else {
+                StripRows::Batch(Batch::new(count))
+            });
+        }
         if let Some(bound) = self.bound {
             let times = scan.source.shared(TIME_FIELD)?;
             if let Column::Times(times) = &*times {

@@ -7,6 +7,7 @@ use super::super::set::{PhraseSet, TextSet};
 use super::*;
 use crate::codec::Strip;
 use crate::codec::template::testing::{Columns, columns_of, lines, strips, text};
+use crate::index::tokenizer::{WordClass, for_each_word, lower_into, pieces};
 use crate::query::filter::number_range::NumberRange;
 use crate::query::filter::predicate::ByteRange;
 use crate::query::regex::Regex;
@@ -18,7 +19,8 @@ fn check(predicate: &ValuePredicate, strips: &[Strip], lines: &[String]) -> [usi
     let mut given = [0; 3];
     for strip in strips {
         let Strip::Templates(templates) = strip else { panic!("no templates") };
-        let verdicts = Arc::new(template_verdicts(predicate, templates.table()));
+        let verdicts = template_verdicts(predicate, templates.table(), &Lines(lines));
+        let verdicts = Arc::new(verdicts);
         for id in templates.ids().ids() {
             given[match verdicts.of((*id).into()) {
                 Verdict::None => 0,
@@ -44,6 +46,46 @@ fn check(predicate: &ValuePredicate, strips: &[Strip], lines: &[String]) -> [usi
         }
     }
     given
+}
+
+/// The sharpest answers that filters may give.
+struct Lines<'a>(&'a [String]);
+
+impl PageWords for Lines<'_> {
+    fn may_touch_digits(&self, needle: &index::Needle<'_>) -> bool {
+        may_touch_digits(needle, self.0)
+    }
+
+    fn may_have_piece(&self, _: &[u8], piece: &[u8]) -> bool {
+        self.0.iter().any(|line| {
+            line.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| run.as_bytes() == piece)
+        })
+    }
+}
+
+/// Whether a piece of a word with digits has a part that the needle has in such words.
+fn may_touch_digits(needle: &index::Needle<'_>, lines: &[String]) -> bool {
+    let Some(parts) = needle.in_digit_words() else { return true };
+    let stands = |part: &index::WordPart<'_>, piece: &[u8]| {
+        let mut text = piece.to_vec();
+        if part.fold {
+            text.clear();
+            lower_into(piece, &mut text);
+        }
+        text.windows(part.bytes.len()).enumerate().any(|(at, window)| {
+            let end = at + window.len() == text.len();
+            window == part.bytes && (part.open.0 || at == 0) && (part.open.1 || end)
+        })
+    };
+    let mut found = false;
+    for line in lines {
+        for_each_word(line.as_bytes(), |_, word| {
+            if WordClass::of(word) == Some(WordClass::Digits) {
+                pieces(word, |_, piece| found |= parts.iter().any(|part| stands(part, piece)));
+            }
+        });
+    }
+    found
 }
 
 fn regex(pattern: &str) -> Option<ValuePredicate> {

@@ -1,0 +1,118 @@
+//! What words a text must have to hold a needle.
+
+use super::tokenizer::{WordClass, for_each_word, is_in_vocabulary, pieces, word_hash};
+
+/// A text that is looked for in values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needle<'a> {
+    /// The text; in lower case if case does not count.
+    pub(crate) text: &'a [u8],
+    /// Whether no word may go on to the left of it, to the right of it.
+    pub(crate) bounds: (bool, bool),
+    /// Whether case does not count.
+    pub(crate) fold: bool,
+}
+
+/// A word, or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WordPart<'a> {
+    /// Its bytes; in lower case if case does not count.
+    pub(crate) bytes: &'a [u8],
+    /// Whether the word may go on to the left, to the right.
+    pub(crate) open: (bool, bool),
+    /// Whether case does not count.
+    pub(crate) fold: bool,
+}
+
+impl WordPart<'_> {
+    /// Whether it is a part of a word as the value spells it: there are characters that are no
+    /// part of words, but whose lower-case letters are.
+    fn is_certain(&self) -> bool {
+        !self.fold || self.bytes.is_ascii()
+    }
+}
+
+/// Something that every value has that holds a needle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WordNeed<'a> {
+    /// This plain word.
+    Plain(WordPart<'a>),
+    /// This piece of a word with digits.
+    Piece(WordPart<'a>),
+    /// A plain word or a piece with this part.
+    Either(WordPart<'a>),
+    /// A word with digits of this hash.
+    Digits(u64),
+}
+
+impl<'a> Needle<'a> {
+    /// What every value has that holds the needle.
+    pub(crate) fn needs(&self) -> Vec<WordNeed<'a>> {
+        let mut out = Vec::new();
+        self.for_each_part(|part| match WordClass::of(part.bytes) {
+            _ if !part.is_certain() => {}
+            Some(WordClass::Plain) if part.open == (false, false) => {
+                out.push(WordNeed::Plain(part))
+            }
+            Some(WordClass::Plain) => {
+                if is_in_vocabulary(part.bytes) {
+                    out.push(WordNeed::Either(part));
+                }
+            }
+            Some(_) if part.open == (false, false) && !part.fold => {
+                out.push(WordNeed::Digits(word_hash(part.bytes)));
+            }
+            _ => pieces(part.bytes, |start, piece| {
+                let end = start + piece.len();
+                let open = (part.open.0 && start == 0, part.open.1 && end == part.bytes.len());
+                out.push(WordNeed::Piece(WordPart { bytes: piece, open, ..part }));
+            }),
+        });
+        out
+    }
+
+    /// The parts of words one of which a word with digits must have for the needle to stand partly
+    /// or wholly in it; `None` if it may be any such word.
+    pub(crate) fn in_digit_words(&self) -> Option<Vec<WordPart<'a>>> {
+        let (head, tail) = self.cut_characters();
+        let mut out = if head == 0 && tail == self.text.len() { Some(Vec::new()) } else { None };
+        self.for_each_part(|part| {
+            let is_plain = WordClass::of(part.bytes) == Some(WordClass::Plain);
+            match &mut out {
+                _ if !is_plain || !is_in_vocabulary(part.bytes) || !part.is_certain() => out = None,
+                Some(parts) if part.open != (false, false) => parts.push(part),
+                // A whole word without digits is no part of a word with digits.
+                _ => {}
+            }
+        });
+        out
+    }
+
+    /// Where the bytes at the start end, and those at the end begin, that may belong to characters
+    /// that the value has as a whole.
+    fn cut_characters(&self) -> (usize, usize) {
+        let head = self.text.iter().take_while(|b| **b & 0xc0 == 0x80).count();
+        (head, self.text.len() - cut_character(self.text))
+    }
+
+    /// Calls `f` with each word of the needle.
+    fn for_each_part(&self, mut f: impl FnMut(WordPart<'a>)) {
+        let (head, tail) = self.cut_characters();
+        for_each_word(self.text, |start, word| {
+            let end = start + word.len();
+            let open = (start <= head && !self.bounds.0, end >= tail && !self.bounds.1);
+            f(WordPart { bytes: word, open, fold: self.fold });
+        });
+    }
+}
+
+/// The bytes at the end of a text that begin a character and do not end it.
+fn cut_character(text: &[u8]) -> usize {
+    let tail = text.get(text.len().saturating_sub(3)..).unwrap_or(&[]);
+    match tail.iter().rposition(|b| b & 0xc0 == 0xc0) {
+        Some(lead) if std::str::from_utf8(tail.get(lead..).unwrap_or(&[])).is_err() => {
+            tail.len() - lead
+        }
+        _ => 0,
+    }
+}
