@@ -2,13 +2,13 @@
 //! that never repeat. Each is written, merged, and asked one question.
 
 #![allow(missing_docs, unreachable_pub, dead_code, reason = "a benchmark")]
-#![allow(clippy::unwrap_used, reason = "a benchmark ends by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark ends by panicking")]
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use loglith::{Entry, IngestOptions, Store, Timestamp};
+use loglith::{Batch, Entry, IngestOptions, Store, Timestamp};
 
 /// 2025-06-01T00:00:00Z in nanoseconds.
 const START: i64 = 1_748_736_000_000_000_000;
@@ -21,12 +21,16 @@ struct Shape {
     answer: &'static str,
 }
 
-/// `count` lines; `fields` appends the members of row `i` behind its time.
+/// `count` lines, one a millisecond; `fields` appends the members of row `i` behind its time.
 fn lines(count: usize, fields: impl Fn(&mut String, usize)) -> String {
+    lines_every(1_000_000, count, fields)
+}
+
+/// The same with so many nanoseconds between two lines.
+fn lines_every(step: i64, count: usize, fields: impl Fn(&mut String, usize)) -> String {
     let mut out = String::new();
     for i in 0..count {
-        let millis = i64::try_from(i).unwrap() * 1_000_000;
-        let time = Timestamp::from_nanos(START + millis);
+        let time = Timestamp::from_nanos(START + i64::try_from(i).unwrap() * step);
         write!(out, "{{\"_time\":\"{time}\"").unwrap();
         fields(&mut out, i);
         out.push_str("}\n");
@@ -39,8 +43,38 @@ fn mixed(i: usize) -> u64 {
     (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0x94d0_49bb)
 }
 
+/// Five fields of a service of 20 sources.
+fn usual(out: &mut String, i: usize) {
+    let (app, status) = (i % 20, if i % 80 == 7 { 503 } else { 200 });
+    let level = if status == 503 { "error" } else { "info" };
+    write!(out, ",\"app\":\"app-{app}\",\"level\":\"{level}\",\"status\":{status}").unwrap();
+    let took = mixed(i) % 5_000;
+    write!(out, ",\"_msg\":\"request {i} of user {} took {took} ms\"", mixed(i) % 1_000).unwrap();
+}
+
 fn shapes() -> Vec<Shape> {
     vec![
+        // What the others are compared with.
+        Shape {
+            name: "usual",
+            lines: lines(100_000, usual),
+            query: "{app=\"app-7\"} status:=503 | stats count() n",
+            answer: "1250",
+        },
+        Shape {
+            name: "days_2000",
+            lines: lines_every(8_640_000_000_000, 20_000, usual),
+            query: "_time:2027-01-05Z | stats count() n",
+            answer: "10",
+        },
+        Shape {
+            name: "streams_250000",
+            lines: lines(250_000, |out, i| {
+                write!(out, ",\"app\":\"app-{i}\",\"_msg\":\"tick {i}\"").unwrap();
+            }),
+            query: "{app=\"app-777\"} | stats count() n",
+            answer: "1",
+        },
         Shape {
             name: "streams_25000",
             lines: lines(100_000, |out, i| {
@@ -152,5 +186,42 @@ fn one_row_a_batch(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, odd_shapes, one_row_a_batch);
+/// The same thousand events of five fields from a program and as NDJSON, up to the
+/// acknowledgement: what the caller's thread pays.
+fn from_a_program(c: &mut Criterion) {
+    let mut group = c.benchmark_group("events");
+    group.throughput(Throughput::Elements(1_000));
+    let texts = lines(1_000, usual);
+    let messages: Vec<String> =
+        (0..1_000).map(|i| format!("request {i} of user 7 took {} ms", i % 97)).collect();
+    let apps: Vec<String> = (0..20).map(|i| format!("app-{i}")).collect();
+    for kind in ["entries", "ndjson"] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::options().open(dir.path()).unwrap();
+        let ingest = store.ingest(IngestOptions::new().stream_fields(["app"])).unwrap();
+        group.bench_function(kind, |b| {
+            b.iter(|| {
+                if kind == "ndjson" {
+                    ingest.ndjson(texts.as_bytes()).unwrap();
+                    return;
+                }
+                let mut batch = Batch::new();
+                for (i, message) in messages.iter().enumerate() {
+                    let millis = i64::try_from(i).unwrap() * 1_000_000;
+                    batch
+                        .entry()
+                        .time(Timestamp::from_nanos(START + millis))
+                        .field("app", apps[i % 20].as_str())
+                        .field("level", "info")
+                        .field("status", 200_u64)
+                        .message(message);
+                }
+                ingest.append_batch(batch).unwrap();
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, odd_shapes, one_row_a_batch, from_a_program);
 criterion_main!(benches);
