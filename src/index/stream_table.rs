@@ -299,13 +299,25 @@ impl StreamChunk {
         }
     }
 
+    /// The constants of stream `i` of the chunk by part number of their names, ascending.
+    pub(crate) fn constants_of(&self, i: usize) -> Result<Vec<(u32, Vec<u8>)>, Malformed> {
+        let mut constants = Vec::new();
+        for column in &self.constants {
+            let value = self.read(column)?.value(i);
+            if !value.is_empty() {
+                constants.push((column.name, value.to_vec()));
+            }
+        }
+        Ok(constants)
+    }
+
     /// The labels of stream `i` of the chunk.
     pub(crate) fn key(&self, i: usize) -> Result<StreamKey, Malformed> {
         let mut labels = Vec::with_capacity(self.labels.len());
         for column in &self.labels {
-            let value = self.load(column)?.value(i).to_vec();
+            let value = self.read(column)?.value(i);
             if !value.is_empty() {
-                labels.push((column.name.clone(), value));
+                labels.push((column.name.clone(), value.to_vec()));
             }
         }
         Ok(StreamKey::new(labels))
@@ -322,12 +334,16 @@ impl StreamChunk {
     }
 
     fn load<K>(&self, column: &Lazy<K>) -> Result<Arc<ChunkColumn>, Malformed> {
+        self.read(column).map(Arc::clone)
+    }
+
+    fn read<'c, K>(&self, column: &'c Lazy<K>) -> Result<&'c Arc<ChunkColumn>, Malformed> {
         if let Some(read) = column.column.get() {
-            return Ok(Arc::clone(read));
+            return Ok(read);
         }
         let bytes = self.raw.get(column.bytes.clone()).unwrap_or(&[]);
         let read = Arc::new(ChunkColumn::parse(bytes, self.rows.len())?);
-        Ok(Arc::clone(column.column.get_or_init(|| read)))
+        Ok(column.column.get_or_init(|| read))
     }
 }
 

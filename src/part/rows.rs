@@ -1,6 +1,7 @@
 //! All rows of a part, one after the other, a strip of each column in memory at a time.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::block_reader::{BlockReader, ColumnPage, page_of};
@@ -88,6 +89,9 @@ struct OpenBlock<'a> {
 
 struct Column {
     name: u32,
+    /// Which 64ths of the current strip may hold a value, from the lowest bit on: a stream has
+    /// few of the columns of the block that it shares with others.
+    present: u64,
     values: Values,
 }
 
@@ -258,7 +262,8 @@ impl<'a> RowCursor<'a> {
             out.repeat(number(*name), first, count32(rows), value);
         }
         let at = self.row % STRIP_ROWS;
-        for column in &block.columns {
+        let wanted = granules(at..at + rows);
+        for column in block.columns.iter().filter(|column| column.present & wanted != 0) {
             let name = number(column.name);
             match &column.values {
                 Values::Const(value) => {
@@ -382,19 +387,9 @@ impl<'a> RowCursor<'a> {
         };
         self.chunk = Some((number, Arc::clone(&chunk)));
         let i = (ordinal - at.first) as usize;
-        let read = || {
-            let mut constants = Vec::new();
-            for name in chunk.constant_names() {
-                let column = chunk.constant(name)?;
-                let value = column.as_ref().map_or(&[][..], |c| c.value(i));
-                if !value.is_empty() {
-                    constants.push((name, value.to_vec()));
-                }
-            }
-            Ok((chunk.key(i)?, constants))
-        };
-        let read = read().map_err(|e: Malformed| self.part.malformed(at.at.offset, e));
-        let (key, constants) = read?;
+        let bad = |e: Malformed| self.part.malformed(at.at.offset, e);
+        let constants = chunk.constants_of(i).map_err(bad)?;
+        let key = chunk.key(i).map_err(bad)?;
         let (key, rows) = (Arc::new(key), chunk.rows(i));
         Ok(OpenStream { ordinal: Some(ordinal), key, rows, constants })
     }
@@ -420,7 +415,7 @@ impl<'a> OpenBlock<'a> {
                     }
                 }
             };
-            columns.push(Column { name, values });
+            columns.push(Column { name, present: u64::MAX, values });
         }
         let runs = Arc::clone(reader.runs()?);
         let times = Arc::new(Strip::Times(Arc::default()));
@@ -439,9 +434,40 @@ impl<'a> OpenBlock<'a> {
                     }
                     _ => read,
                 };
+                column.present = present(strip);
             }
         }
         Ok(())
+    }
+}
+
+/// Rows of a 64th of a strip.
+const GRANULE_ROWS: usize = STRIP_ROWS / 64;
+
+/// The 64ths of a strip that `rows` touch.
+fn granules(rows: Range<usize>) -> u64 {
+    let first = (rows.start / GRANULE_ROWS).min(63);
+    let last = (rows.end.saturating_sub(1) / GRANULE_ROWS).clamp(first, 63);
+    (u64::MAX >> (63 - last)) & (u64::MAX << first)
+}
+
+/// The 64ths of a strip that hold a value.
+fn present(strip: &Strip) -> u64 {
+    let mask = |granules: &mut dyn Iterator<Item = bool>| {
+        granules.take(64).enumerate().fold(0u64, |mask, (i, any)| mask | (u64::from(any) << i))
+    };
+    match strip {
+        Strip::Text(texts) => mask(
+            &mut (0..texts.len())
+                .step_by(GRANULE_ROWS)
+                .map(|from| texts.length_of(from..texts.len().min(from + GRANULE_ROWS)) > 0),
+        ),
+        Strip::Codes { codes, dictionary } => {
+            // Distinct values: one of them at most is none.
+            let Some(none) = dictionary.iter().position(<[u8]>::is_empty) else { return u64::MAX };
+            mask(&mut codes.chunks(GRANULE_ROWS).map(|c| c.iter().any(|c| *c as usize != none)))
+        }
+        Strip::Ints { .. } | Strip::Times(_) | Strip::Templates(_) => u64::MAX,
     }
 }
 
@@ -454,5 +480,30 @@ fn text(strip: &Strip, row: usize) -> &[u8] {
             codes.get(row).map_or(&[], |code| dictionary.get(*code as usize))
         }
         Strip::Ints { .. } | Strip::Times(_) | Strip::Templates(_) => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn granules_cover_rows_and_values() {
+        assert_eq!(STRIP_ROWS % 64, 0);
+        for (from, rows) in [(0, 1), (0, STRIP_ROWS), (31, 2), (STRIP_ROWS - 1, 1), (700, 64)] {
+            let naive = (from..from + rows).fold(0u64, |m, row| m | (1 << (row / GRANULE_ROWS)));
+            assert_eq!(granules(from..from + rows), naive, "{from} {rows}");
+        }
+        let value = |row: usize| if row % 700 == 69 { &b"x"[..] } else { b"" };
+        for rows in [1, 69, 70, 800, STRIP_ROWS] {
+            let texts: crate::record::TextVec = (0..rows).map(value).collect();
+            let naive =
+                (69..rows).step_by(700).fold(0u64, |m, row| m | (1 << (row / GRANULE_ROWS)));
+            assert_eq!(present(&Strip::Text(Arc::new(texts))), naive, "{rows}");
+            let codes: Vec<u32> = (0..rows).map(|row| value(row).is_empty().into()).collect();
+            let codes = Arc::new(codes);
+            let dictionary = Arc::new([&b"x"[..], b""].into_iter().collect());
+            assert_eq!(present(&Strip::Codes { codes, dictionary }), naive, "{rows}");
+        }
     }
 }

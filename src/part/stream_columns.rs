@@ -144,14 +144,14 @@ impl StreamColumns {
     }
 
     /// Gives values to rows, ascending, behind all that have one; an empty value is none.
-    pub(super) fn values<'v>(
-        &mut self,
-        name: u32,
-        mut values: impl Iterator<Item = (u32, &'v [u8])>,
-    ) {
+    pub(super) fn values<'v>(&mut self, name: u32, values: impl Iterator<Item = (u32, &'v [u8])>) {
+        let mut values = values.filter(|(_, value)| !value.is_empty()).peekable();
+        if values.peek().is_none() {
+            return;
+        }
         let Some(column) = self.column(name) else { return };
         let before = column.rest.bytes();
-        for (row, value) in values.by_ref().filter(|(_, value)| !value.is_empty()) {
+        for (row, value) in values.by_ref() {
             if column.leads(row, value) {
                 column.lead_rows += 1;
                 continue;
@@ -160,7 +160,7 @@ impl StreamColumns {
             column.rest.push(row, value);
             break;
         }
-        for (row, value) in values.filter(|(_, value)| !value.is_empty()) {
+        for (row, value) in values {
             column.rest.push(row, value);
         }
         let added = column.rest.bytes() - before;
