@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::uniq::counts;
@@ -20,6 +21,8 @@ pub(crate) struct FieldNamesCollector {
     filter: Option<String>,
     result: Arc<str>,
     hits: BTreeMap<Arc<str>, u64>,
+    /// Bytes of the names.
+    bytes: usize,
     memory: Reservation,
 }
 
@@ -34,13 +37,21 @@ impl FieldNamesCollector {
             filter: filter.map(str::to_owned),
             result: Arc::from(result),
             hits: BTreeMap::new(),
+            bytes: 0,
             memory: ctx.reservation("field_names"),
         }
     }
 
     fn add(&mut self, name: Arc<str>, n: u64) {
-        if n > 0 {
-            *self.hits.entry(name).or_default() += n;
+        if n == 0 {
+            return;
+        }
+        match self.hits.entry(name) {
+            Entry::Occupied(mut known) => *known.get_mut() += n,
+            Entry::Vacant(free) => {
+                self.bytes += free.key().len() + 64;
+                free.insert(n);
+            }
         }
     }
 }
@@ -64,7 +75,7 @@ impl Collector for FieldNamesCollector {
                 self.add(name, n);
             }
         }
-        self.memory.resize(self.hits.keys().map(|n| n.len() + 64).sum())?;
+        self.memory.resize(self.bytes)?;
         Ok(Flow::Continue)
     }
 
@@ -73,6 +84,7 @@ impl Collector for FieldNamesCollector {
             filter: self.filter.clone(),
             result: self.result.clone(),
             hits: BTreeMap::new(),
+            bytes: 0,
             memory: self.memory.fork(),
         })
     }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use super::PartSet;
 use crate::error::Result;
 use crate::part::ReadStats;
@@ -10,8 +13,8 @@ use crate::query::batch::Batch;
 use crate::query::column::Column;
 use crate::query::context::TimeRange;
 
-/// For each part and each field of it, a batch of as many rows as have the field; reads the name
-/// tables of the parts and no block. `None` if `range` takes only some rows of a part.
+/// For each field, a batch of as many rows as have it; reads the name tables of the parts and no
+/// block. `None` if `range` takes only some rows of a part.
 ///
 /// # Errors
 /// Those of opening parts and reading their name tables.
@@ -21,7 +24,7 @@ pub(crate) fn names_from_headers(
     stats: &ReadStats,
 ) -> Result<Option<Vec<Batch>>> {
     let cx = parts.read_context(stats);
-    let mut out = Vec::new();
+    let mut readers = Vec::new();
     for i in 0..parts.len() {
         let Some(bounds) = parts.bounds(i) else { continue };
         if !range.overlaps(bounds.min_time, bounds.max_time) {
@@ -30,15 +33,22 @@ pub(crate) fn names_from_headers(
         if !range.covers(bounds.min_time, bounds.max_time) {
             return Ok(None);
         }
-        let reader = parts.reader(i)?;
+        readers.push((parts.reader(i)?, bounds.rows));
+    }
+    let mut hits: HashMap<&str, u64, RandomState> = HashMap::default();
+    for (reader, rows) in &readers {
         let names = reader.names(&cx)?;
         let fields = (0u32..).zip(names.iter()).map(|(id, name)| (name, names.hits(id)));
-        let special = [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].map(|n| (n, bounds.rows));
+        let special = [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].map(|n| (n, *rows));
         for (name, rows) in fields.chain(special).filter(|(_, rows)| *rows > 0) {
-            let mut batch = Batch::new(usize::try_from(rows).unwrap_or(usize::MAX));
-            batch.set_column(Arc::from(name), Column::constant(b"present"));
-            out.push(batch);
+            *hits.entry(name).or_default() += rows;
         }
     }
-    Ok(Some(out))
+    let present = Column::constant(b"present");
+    let batch = |(name, rows)| {
+        let mut batch = Batch::new(usize::try_from(rows).unwrap_or(usize::MAX));
+        batch.set_column(Arc::from(name), present.clone());
+        batch
+    };
+    Ok(Some(hits.into_iter().map(batch).collect()))
 }
