@@ -283,6 +283,19 @@ impl StreamChunk {
         self.constants.iter().map(|c| c.name)
     }
 
+    /// Part numbers of the names of the constants that some of these streams have, ascending.
+    pub(crate) fn constant_names_of(&self, streams: Range<usize>) -> Result<Vec<u32>, Malformed> {
+        let mut out = Vec::new();
+        for column in &self.constants {
+            let loaded = self.load(column)?;
+            let of_streams = loaded.codes.get(streams.clone()).unwrap_or(&[]);
+            if of_streams.iter().any(|code| *code > 0) {
+                out.push(column.name);
+            }
+        }
+        Ok(out)
+    }
+
     /// The label `name`; none if no stream of the chunk has it.
     pub(crate) fn label(&self, name: &str) -> Result<Option<Arc<ChunkColumn>>, Malformed> {
         match self.labels.binary_search_by(|c| c.name.as_str().cmp(name)) {

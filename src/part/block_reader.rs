@@ -22,6 +22,12 @@ use crate::record::TextVec;
 /// Marks the keys of what is made of pages, in the cache of what is read.
 const DERIVED: u64 = 1 << 63;
 
+/// The key of something made of a page: no file is as long as this, so that no unit has such an
+/// offset.
+fn derived_key(page: &PageRef, kind: u8) -> u64 {
+    DERIVED | u64::from(kind) << 48 | page.offset
+}
+
 /// A block; what is read of it is kept only by the context's cache, but for its runs.
 pub(crate) struct BlockReader<'a> {
     pub(super) part: &'a PartReader,
@@ -357,11 +363,18 @@ impl<'a> BlockReader<'a> {
         &self,
         page: &PageRef,
         kind: u8,
-        make: impl FnOnce() -> (T, usize),
+        make: impl FnOnce() -> Result<(T, usize)>,
     ) -> Result<Arc<T>> {
-        // No file is as long as this, so that no unit has such an offset.
-        let key = DERIVED | u64::from(kind) << 48 | page.offset;
-        self.cx.cached(self.part.footer().part_id, key, || Ok(make()))
+        self.cx.cached(self.part.footer().part_id, derived_key(page, kind), make)
+    }
+
+    /// What a reader has [derived](BlockReader::derived) of a page, if the cache keeps it.
+    pub(crate) fn derived_before<T: Any + Send + Sync>(
+        &self,
+        page: &PageRef,
+        kind: u8,
+    ) -> Option<Arc<T>> {
+        self.cx.known(self.part.footer().part_id, derived_key(page, kind))
     }
 
     /// The templates of the rows of strip `i` of a page of templates, without their values.

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::column::Column;
+use super::column::{Column, run_of};
 use super::position::RowPos;
 
 /// At most this many rows travel in one batch.
@@ -20,8 +20,43 @@ pub(crate) struct Batch {
     rows: usize,
     columns: Vec<(Arc<str>, Column)>,
     positions: Option<Arc<Vec<RowPos>>>,
+    /// Where the rows are stored, for who asks of a few of them only.
+    origin: Option<Arc<Origin>>,
     /// Where each column is, once there are many and one was set.
     places: Option<HashMap<Arc<str>, usize>>,
+}
+
+/// Where the rows of a batch from storage stand: their places, found one by one.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// Number of the part within the query's snapshot.
+    pub(crate) part: u32,
+    /// Append order of the strip's first row.
+    pub(crate) order: u64,
+    /// Ordinal of the strip's first stream within the part.
+    pub(crate) stream: u32,
+    /// The first row of the strip behind each of its streams.
+    pub(crate) ends: Vec<u32>,
+    /// The rows of the strip; `None` if these are all.
+    pub(crate) picked: Option<Vec<u32>>,
+}
+
+impl Origin {
+    /// The place of a row of the batch, which has this time.
+    pub(crate) fn place(&self, row: u32, time: i64) -> RowPos {
+        let row = match &self.picked {
+            Some(picked) => picked.get(row as usize).copied().unwrap_or(row),
+            None => row,
+        };
+        let run = u32::try_from(run_of(&self.ends, row as usize)).unwrap_or(u32::MAX);
+        RowPos {
+            time,
+            part: self.part,
+            stream: self.stream.saturating_add(run),
+            order: self.order.saturating_add(u64::from(row)),
+            sub: 0,
+        }
+    }
 }
 
 /// Below so many columns looking at each is as fast as anything.
@@ -115,6 +150,16 @@ impl Batch {
         self.positions = positions.filter(|p| p.len() == self.rows).map(Arc::new);
     }
 
+    /// Where the rows are stored, if the scan says so and they are all as it gave them.
+    pub(crate) fn origin(&self) -> Option<&Arc<Origin>> {
+        self.origin.as_ref()
+    }
+
+    /// Says where the rows are stored.
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        self.origin = Some(Arc::new(origin));
+    }
+
     /// The given rows, in that order; a row may be named more than once.
     pub(crate) fn gather(&self, rows: &[u32]) -> Batch {
         let columns = self.columns.iter().map(|(n, c)| (n.clone(), c.gather(rows))).collect();
@@ -122,7 +167,7 @@ impl Batch {
             let at = |&r: &u32| positions.get(r as usize).copied().unwrap_or_default();
             Arc::new(rows.iter().map(at).collect())
         });
-        Batch { rows: rows.len(), columns, positions, places: None }
+        Batch { rows: rows.len(), columns, positions, ..Batch::default() }
     }
 
     /// Rows `start..start + len`, cut to what there is.
@@ -153,7 +198,7 @@ impl Batch {
         let columns = names_of(batches).into_iter().map(join).collect();
         let positions: Option<Vec<&[RowPos]>> = batches.iter().map(Batch::positions).collect();
         let positions = positions.filter(|p| !p.is_empty()).map(|p| Arc::new(p.concat()));
-        Batch { rows, columns, positions, places: None }
+        Batch { rows, columns, positions, ..Batch::default() }
     }
 
     /// Rows of several batches, each named by (batch, row), in that order; without places.
@@ -166,7 +211,7 @@ impl Batch {
             (name, column)
         };
         let columns = names_of(batches).into_iter().map(pick).collect();
-        Batch { rows: rows.len(), columns, positions: None, places: None }
+        Batch { rows: rows.len(), columns, ..Batch::default() }
     }
 
     /// Forgets the canonical places of the rows.

@@ -9,7 +9,7 @@ use super::batch::Batch;
 use super::fields::FieldSet;
 use super::position::{RowPos, StreamTexts};
 use crate::error::{Error, Result};
-use crate::record::{Timestamp, Zone};
+use crate::record::{TextVec, Timestamp, Zone};
 
 /// Call [`ExecContext::check`] at least once for this many rows.
 pub(crate) const CHECK_ROWS: usize = 4_096;
@@ -100,6 +100,9 @@ pub(crate) trait StreamContextSource: Sync {
         fields: &FieldSet,
         visit: &mut dyn FnMut(Batch) -> Result<Flow>,
     ) -> Result<()>;
+
+    /// The values of a field in some stored rows; empty where they are lost.
+    fn values_at(&self, field: &str, rows: &[RowPos]) -> Result<TextVec>;
 }
 
 /// Whether a stage wants more rows.

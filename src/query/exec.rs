@@ -25,14 +25,14 @@ use super::position::{RowPos, StreamTexts};
 use super::rows::{Rows, panicked};
 use super::scan::{
     Frontier, PartSet, ScanFilter, ScanOutput, ScanTask, Scanner, TimeBound, names_from_headers,
-    visit_stream,
+    values_at, visit_stream,
 };
 use super::stats::BucketFn;
 use super::tail::Tail;
 use crate::error::{Corruption, Error, QueryError, Result};
 use crate::options::QueryOptions;
 use crate::part::ReadStats;
-use crate::record::Timestamp;
+use crate::record::{TextVec, Timestamp};
 use crate::sync::Mutex;
 
 /// Queries in queries in queries, at most.
@@ -221,6 +221,10 @@ impl StreamContextSource for Storage<'_> {
     ) -> Result<()> {
         visit_stream(self.parts, self.counters, hit, range, fields, visit)
     }
+
+    fn values_at(&self, field: &str, rows: &[RowPos]) -> Result<TextVec> {
+        values_at(self.parts, self.counters, field, rows)
+    }
 }
 
 impl Level<'_> {
@@ -270,6 +274,7 @@ impl Level<'_> {
             output: ScanOutput {
                 fields: plan.fields,
                 positions: plan.positions,
+                origins: plan.origins,
                 time_shift: plan.time_offset,
                 buckets: plan
                     .time_bucket

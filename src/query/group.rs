@@ -60,12 +60,17 @@ impl Interner {
         if let Some(id) = self.look(half, value) {
             return id;
         }
+        let id = self.push(value);
+        self.table.insert_unique(place(half), half | u64::from(id), |e| place(*e));
+        id
+    }
+
+    fn push(&mut self, value: &[u8]) -> u32 {
         // A query runs out of memory long before it runs out of numbers.
         let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         self.make_room(value.len());
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
-        self.table.insert_unique(place(half), half | u64::from(id), |e| place(*e));
         id
     }
 
@@ -89,6 +94,17 @@ impl Interner {
         self.table.reserve(new, |e| place(*e));
         let ids = 0..u32::try_from(other.len()).unwrap_or(u32::MAX);
         ids.map(|id| self.intern(other.get(id))).collect()
+    }
+
+    /// The strings, in the order of their numbers.
+    pub(crate) fn texts(&self) -> TextVec {
+        let mut out = TextVec::with_capacity(self.len(), self.bytes.len());
+        let mut start = 0;
+        for end in &self.ends {
+            out.push(self.bytes.get(start..*end).unwrap_or(&[]));
+            start = *end;
+        }
+        out
     }
 
     /// Bytes of memory held.
@@ -147,15 +163,7 @@ impl ValueTable {
 
     fn intern_codes(&mut self, codes: &[u32], dictionary: &Arc<TextVec>) -> Vec<u32> {
         let (values, known) = self.known(dictionary);
-        let number = |code: &u32| match known.get_mut(*code as usize) {
-            Some(slot) if *slot != UNSEEN => *slot,
-            Some(slot) => {
-                *slot = values.intern(dictionary.get(*code as usize));
-                *slot
-            }
-            None => values.intern(&[]),
-        };
-        codes.iter().map(number).collect()
+        codes.iter().map(|code| number_of_code(values, known, dictionary, *code)).collect()
     }
 
     /// The number of each of the first `rows` values of a column.
@@ -163,8 +171,12 @@ impl ValueTable {
         match column {
             Column::Const(value) => Numbers::One(self.values.intern(value)),
             Column::Codes { codes, dictionary } => {
-                let codes = codes.get(..rows).unwrap_or(codes);
-                Numbers::Each(self.intern_codes(codes, dictionary))
+                let (values, known) = self.known(dictionary);
+                let number = |code: u32| number_of_code(values, known, dictionary, code);
+                Numbers::coded(codes, rows, dictionary.len(), number).unwrap_or_else(|| {
+                    let codes = codes.get(..rows).unwrap_or(codes);
+                    Numbers::Each(self.intern_codes(codes, dictionary))
+                })
             }
             Column::Runs { ends, codes, dictionary } => {
                 let ids = self.intern_codes(codes, dictionary);
@@ -234,6 +246,24 @@ impl ValueTable {
         let last = self.last.as_ref().map_or(0, |(_, known)| known.capacity() * 4);
         let typed = (self.ints.capacity() + self.times.capacity()) * 20;
         self.values.heap_bytes() + typed + self.buckets.heap_bytes() + last
+    }
+}
+
+/// The number of the value of a code; `known` holds those that were asked for before.
+#[inline]
+fn number_of_code(
+    values: &mut Interner,
+    known: &mut [u32],
+    dictionary: &TextVec,
+    code: u32,
+) -> u32 {
+    match known.get_mut(code as usize) {
+        Some(slot) if *slot != UNSEEN => *slot,
+        Some(slot) => {
+            *slot = values.intern(dictionary.get(code as usize));
+            *slot
+        }
+        None => values.intern(&[]),
     }
 }
 

@@ -41,6 +41,8 @@ mod names;
 mod needed;
 mod numbers;
 mod parser;
+#[cfg(test)]
+mod pattern_tests;
 mod pipe;
 mod plan;
 mod position;

@@ -1,9 +1,9 @@
 //! The fields that a pipe has to see so that what is read of its output comes out right.
 
 use super::ast::{
-    ExtractPart, FieldPattern, Filter, FormatPart, KeepMode, MathExpr, Pipe, RenamePair,
-    RunningFunction, RunningStats, STREAM_FIELD, STREAM_ID_FIELD, StatsFunction, StatsItem,
-    TIME_FIELD, Unpack,
+    ExtractPart, FieldPattern, Filter, FormatPart, KeepMode, MESSAGE_FIELD, MathExpr, Pipe,
+    RenamePair, RunningFunction, RunningStats, STREAM_FIELD, STREAM_ID_FIELD, StatsFunction,
+    StatsItem, TIME_FIELD, Unpack,
 };
 use super::fields::{FieldSet, insert_filter_fields};
 
@@ -22,9 +22,15 @@ pub(crate) fn needed_input(pipe: &Pipe, output: &FieldSet) -> FieldSet {
         Pipe::FieldValues { field, .. } => return FieldSet::of([field]),
         Pipe::Top(plan) => return FieldSet::of(&plan.by),
         Pipe::Uniq(plan) => return FieldSet::of(&plan.by),
-        Pipe::Patterns { by } => {
-            let mut set = FieldSet::of(by);
-            set.insert(super::ast::MESSAGE_FIELD);
+        Pipe::Patterns(plan) => {
+            let mut set = FieldSet::of(&plan.by);
+            set.insert(MESSAGE_FIELD);
+            if ["first", "last", "example"].iter().any(|name| output.contains(name)) {
+                set.insert(TIME_FIELD);
+            }
+            if let Some(baseline) = &plan.baseline {
+                insert_filter_fields(&baseline.filter(), &mut set);
+            }
             return set;
         }
         Pipe::Stats { by, items } => {

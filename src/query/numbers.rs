@@ -20,6 +20,15 @@ pub(crate) enum Numbers {
         /// The number of each run.
         ids: Vec<u32>,
     },
+    /// One for each code of a dictionary, of which there are no more than rows.
+    Coded {
+        /// The code of each row.
+        codes: Arc<Vec<u32>>,
+        /// The number of each code that a row has.
+        ids: Vec<u32>,
+        /// How many rows have each code.
+        counts: Vec<u32>,
+    },
     /// One for each row.
     Each(Vec<u32>),
 }
@@ -31,11 +40,13 @@ impl Numbers {
         match self {
             Numbers::One(n) => *n,
             Numbers::Runs { ends, ids } => ids.get(run_of(ends, row)).copied().unwrap_or(0),
+            Numbers::Coded { codes, ids, .. } => of_code(ids, codes.get(row)),
             Numbers::Each(list) => list.get(row).copied().unwrap_or(0),
         }
     }
 
-    /// Calls `f` with each number and how many of `rows` rows it stands for, in order.
+    /// Calls `f` with each number and how many of `rows` rows it stands for, in any order; a number
+    /// may come several times.
     #[inline]
     pub(crate) fn for_each_count(&self, rows: usize, mut f: impl FnMut(u32, u64)) {
         match self {
@@ -47,19 +58,57 @@ impl Numbers {
                     start = *end;
                 }
             }
+            Numbers::Coded { ids, counts, .. } => {
+                let some = ids.iter().zip(counts).filter(|(_, count)| **count > 0);
+                some.for_each(|(id, count)| f(*id, u64::from(*count)));
+            }
             Numbers::Each(list) => list.iter().for_each(|n| f(*n, 1)),
         }
     }
 
     /// A number for each row.
-    fn to_each(&self, rows: usize) -> Vec<u32> {
-        let mut out = Vec::with_capacity(rows);
-        self.for_each_count(rows, |n, count| {
-            let more = usize::try_from(count).unwrap_or(0).min(rows - out.len());
-            out.resize(out.len() + more, n);
-        });
-        out
+    pub(crate) fn to_each(&self, rows: usize) -> Vec<u32> {
+        match self {
+            Numbers::One(n) => vec![*n; rows],
+            Numbers::Runs { ends, ids } => {
+                let mut out = Vec::with_capacity(rows);
+                for (end, id) in ends.iter().zip(ids) {
+                    out.resize((*end as usize).clamp(out.len(), rows), *id);
+                }
+                out.resize(rows, 0);
+                out
+            }
+            Numbers::Coded { codes, ids, .. } => {
+                codes.iter().take(rows).map(|code| of_code(ids, Some(code))).collect()
+            }
+            Numbers::Each(list) => list.clone(),
+        }
     }
+
+    /// One for each code that some of the first `rows` rows have; `number` says which. `None` if
+    /// the dictionary is larger than that.
+    pub(crate) fn coded(
+        codes: &Arc<Vec<u32>>,
+        rows: usize,
+        dictionary: usize,
+        mut number: impl FnMut(u32) -> u32,
+    ) -> Option<Numbers> {
+        if dictionary > rows || codes.len() != rows {
+            return None;
+        }
+        let mut counts = vec![0u32; dictionary];
+        for code in codes.iter() {
+            *counts.get_mut(*code as usize)? += 1;
+        }
+        let number = |(code, count): (u32, &u32)| if *count > 0 { number(code) } else { UNSEEN };
+        let ids = (0u32..).zip(&counts).map(number).collect();
+        Some(Numbers::Coded { codes: Arc::clone(codes), ids, counts })
+    }
+}
+
+#[inline]
+fn of_code(ids: &[u32], code: Option<&u32>) -> u32 {
+    code.and_then(|code| ids.get(*code as usize)).copied().unwrap_or(0)
 }
 
 /// Distinct pairs of numbers, numbered from 0 in the order of their arrival.
@@ -134,6 +183,18 @@ impl PairTable {
                     ids: pairs.map(|(a, b)| self.intern((*a, *b))).collect(),
                 }
             }
+            (Numbers::One(a), Numbers::Coded { codes, ids, counts }) => {
+                self.assign_coded(codes, ids, counts, |b| (*a, b))
+            }
+            (Numbers::Coded { codes, ids, counts }, Numbers::One(b)) => {
+                self.assign_coded(codes, ids, counts, |a| (a, *b))
+            }
+            (Numbers::Runs { ends, ids: runs }, Numbers::Coded { codes, ids, .. }) => {
+                self.assign_runs((ends, runs), (codes, ids), rows, |run, code| (run, code))
+            }
+            (Numbers::Coded { codes, ids, .. }, Numbers::Runs { ends, ids: runs }) => {
+                self.assign_runs((ends, runs), (codes, ids), rows, |run, code| (code, run))
+            }
             (Numbers::One(a), Numbers::Each(b)) => {
                 self.assign_each(std::iter::repeat(*a).zip(b.iter().copied()), rows)
             }
@@ -142,6 +203,50 @@ impl PairTable {
             }
             _ => self.assign_each(a.to_each(rows).into_iter().zip(b.to_each(rows)), rows),
         }
+    }
+
+    /// The pairs of the codes that rows have.
+    fn assign_coded(
+        &mut self,
+        codes: &Arc<Vec<u32>>,
+        ids: &[u32],
+        counts: &[u32],
+        pair: impl Fn(u32) -> (u32, u32),
+    ) -> Numbers {
+        let number = |(id, count): (&u32, &u32)| match count {
+            0 => UNSEEN,
+            _ => self.intern(pair(*id)),
+        };
+        let ids = ids.iter().zip(counts).map(number).collect();
+        Numbers::Coded { codes: Arc::clone(codes), ids, counts: counts.to_vec() }
+    }
+
+    /// The pairs of runs and of the codes of their rows: each is looked up once for a run.
+    fn assign_runs(
+        &mut self,
+        (ends, runs): (&[u32], &[u32]),
+        (codes, ids): (&[u32], &[u32]),
+        rows: usize,
+        pair: impl Fn(u32, u32) -> (u32, u32),
+    ) -> Numbers {
+        let mut out = Vec::with_capacity(rows);
+        // For each code, the run in which it was seen last and the number of the pair.
+        let mut seen = vec![(usize::MAX, 0u32); ids.len()];
+        for (i, (end, run)) in ends.iter().zip(runs).enumerate() {
+            let of_run = codes.get(out.len()..(*end as usize).min(rows)).unwrap_or(&[]);
+            for code in of_run {
+                let number = match seen.get_mut(*code as usize) {
+                    Some((known, number)) if *known == i => *number,
+                    Some(slot) => {
+                        *slot = (i, self.intern(pair(*run, of_code(ids, Some(code)))));
+                        slot.1
+                    }
+                    None => self.intern(pair(*run, 0)),
+                };
+                out.push(number);
+            }
+        }
+        Numbers::Each(out)
     }
 
     fn assign_each(&mut self, pairs: impl Iterator<Item = (u32, u32)>, rows: usize) -> Numbers {
@@ -168,6 +273,8 @@ impl PairTable {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
     use proptest::prelude::*;
 
@@ -183,6 +290,9 @@ mod tests {
         prop_oneof![
             (0u32..4).prop_map(Numbers::One),
             runs,
+            prop::collection::vec(0u32..9, rows as usize).prop_map(|codes| {
+                Numbers::coded(&Arc::new(codes), 40, 12, |code| code * 5 % 7).unwrap()
+            }),
             prop::collection::vec(0u32..90, rows as usize).prop_map(Numbers::Each),
         ]
     }
@@ -192,20 +302,26 @@ mod tests {
         fn pairs_are_numbered_as_row_by_row(
             batches in prop::collection::vec((numbers(40), numbers(40)), 1..4),
         ) {
-            let (mut table, mut rows) = (PairTable::default(), PairTable::default());
+            let mut table = PairTable::default();
+            let mut seen = BTreeSet::new();
             for (a, b) in &batches {
                 let got = table.assign(a, b, 40);
-                let mut counted = Vec::new();
-                got.for_each_count(40, |id, n| (0..n).for_each(|_| counted.push(id)));
-                prop_assert_eq!(counted.len(), 40);
-                for (row, n) in counted.iter().enumerate() {
-                    let id = rows.intern((a.get(row), b.get(row)));
-                    prop_assert_eq!(got.get(row), id);
-                    prop_assert_eq!(*n, id);
-                    prop_assert_eq!(rows.find((a.get(row), b.get(row))), Some(id));
+                let each = got.to_each(40);
+                let mut counts = BTreeMap::new();
+                got.for_each_count(40, |id, n| *counts.entry(id).or_insert(0) += n);
+                let mut want = BTreeMap::new();
+                for row in 0..40 {
+                    let pair = (a.get(row), b.get(row));
+                    seen.insert(pair);
+                    let id = got.get(row);
+                    *want.entry(id).or_insert(0u64) += 1;
+                    prop_assert_eq!((table.at(id), table.find(pair)), (pair, Some(id)));
+                    prop_assert_eq!(each.get(row), Some(&id));
                 }
+                counts.retain(|_, n| *n > 0);
+                prop_assert_eq!(counts, want);
             }
-            prop_assert_eq!(table.len(), rows.len());
+            prop_assert_eq!(table.len(), seen.len());
         }
     }
 }

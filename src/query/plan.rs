@@ -10,10 +10,10 @@ use super::ast::{
     STREAM_FIELD, STREAM_ID_FIELD, Sort, StatsFunction, StatsItem, TIME_FIELD,
 };
 use super::context::TimeRange;
-use super::fields::FieldSet;
+use super::fields::{FieldSet, insert_filter_fields};
 use super::filter::TimeContext;
 use super::needed::needed_input;
-use super::pipe::{collapse_nums, name_groups, push_pattern};
+use super::pipe::{collapse_nums, mask_words, name_groups, name_places};
 use super::scan::{Direction, TextFn, TextMap};
 
 /// "The newest N" and "the oldest N" are cut short up to this N.
@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) fields: FieldSet,
     /// Whether the rows need their canonical places.
     pub(crate) positions: bool,
+    /// Whether batches have to say where their rows are stored.
+    pub(crate) origins: bool,
     /// What becomes of the values of a field in the scan: what the first pipe makes of them.
     pub(crate) map: Option<(String, TextMap)>,
     /// The buckets of time by which rows are grouped, if that is all that `_time` is read for.
@@ -75,6 +77,8 @@ pub(crate) enum Wanted {
         desc: bool,
         /// So many are seen at most.
         rows: usize,
+        /// Whether the order of the pipe decides where the values are equal; else others do.
+        alone: bool,
     },
 }
 
@@ -87,15 +91,17 @@ impl Wanted {
                 let seen = seen.and_then(|n| usize::try_from(n).ok());
                 match (sort.keys.first(), seen) {
                     (Some(key), Some(rows)) => {
-                        Wanted::Best { field: key.field.clone(), desc: key.desc, rows }
+                        let alone = sort.keys.len() == 1;
+                        Wanted::Best { field: key.field.clone(), desc: key.desc, rows, alone }
                     }
                     _ => Wanted::InOrder,
                 }
             }
             Some(Pipe::Limit(n)) => usize::try_from(*n).map_or(Wanted::InOrder, Wanted::First),
-            Some(Pipe::Filter(_) | Pipe::Fields(_)) => {
+            Some(pipe @ (Pipe::Filter(_) | Pipe::Fields(_))) => {
                 match Wanted::by(behind.get(1..).unwrap_or(&[])) {
                     Wanted::AnyOrder => Wanted::AnyOrder,
+                    Wanted::First(rows) if matches!(pipe, Pipe::Fields(_)) => Wanted::First(rows),
                     _ => Wanted::InOrder,
                 }
             }
@@ -138,13 +144,18 @@ impl Plan {
         }
         planned.reverse();
         let bound = if optimise && time_offset == 0 { bound(pipes) } else { None };
-        let positions = !optimise || bound.is_some() || needs_positions(pipes);
         let map = pipes.first().filter(|_| optimise).and_then(map_of);
+        let mut origins = false;
         match planned.first_mut().filter(|_| map.is_some()) {
-            Some(first) if matches!(first.pipe, Pipe::Patterns { .. }) => first.mapped = true,
+            Some(first) if matches!(first.pipe, Pipe::Patterns(_)) => {
+                first.mapped = true;
+                origins = first.output.contains("example");
+            }
             Some(_) => drop(planned.remove(0)),
             None => {}
         }
+        let by_pattern = planned.first().is_some_and(|first| first.mapped);
+        let positions = !optimise || bound.is_some() || !by_pattern && needs_positions(pipes);
         let time_bucket =
             planned.first().filter(|_| optimise && time_offset == 0).and_then(time_bucket);
         let counted = matches!(pipes.first(), Some(Pipe::FieldNames { .. }));
@@ -157,6 +168,7 @@ impl Plan {
             pipes: planned,
             fields: needed,
             positions,
+            origins,
             map,
             time_bucket,
             bound,
@@ -197,8 +209,14 @@ fn map_of(pipe: &Pipe) -> Option<(String, TextMap)> {
             let stored = ![TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&field.as_str());
             stored.then(|| (field.clone(), TextMap { id, local: collapse_nums, whole }))
         }
-        Pipe::Patterns { by } if by.iter().all(|field| field != MESSAGE_FIELD) => {
-            Some((MESSAGE_FIELD.to_owned(), TextMap { id: 2, local: push_pattern, whole: None }))
+        Pipe::Patterns(plan) => {
+            // Nothing else may read the messages.
+            let mut others = FieldSet::of(&plan.by);
+            if let Some(baseline) = &plan.baseline {
+                insert_filter_fields(&baseline.filter(), &mut others);
+            }
+            let map = TextMap { id: 2, local: mask_words, whole: Some(name_places) };
+            (!others.contains(MESSAGE_FIELD)).then(|| (MESSAGE_FIELD.to_owned(), map))
         }
         _ => None,
     }

@@ -480,7 +480,8 @@ fn no_stream(rng: &mut Rng) -> String {
 fn last_pipe(rng: &mut Rng, sketch: &mut Sketch) {
     sketch.ordered = false;
     let fields = some_fields(rng, 2).join(", ");
-    let pipe = match rng.below(11) {
+    let pipe = match rng.below(12) {
+        11 => pipes::patterns(rng, sketch),
         8..=10 => pipes::last(rng, sketch),
         7 => format!("union ({} | fields id, _time, i)", filter(rng, 1)),
         0 => format!("uniq by ({fields}){}", rng.pick(&["", " with hits"])),

@@ -13,8 +13,8 @@ use super::naive;
 use super::position::{NoStreams, RowPos};
 use super::scan::{PartBounds, PartSet};
 use crate::error::Result;
-use crate::part::{PartReader, PartSource, Profile, WriterOptions, write_part};
-use crate::record::{RowBatchBuilder, StreamKey, Timestamp, Zone, stream_text};
+use crate::part::{PartCache, PartReader, PartSource, Profile, WriterOptions, write_part};
+use crate::record::{RowBatchBuilder, StreamKey, TextVec, Timestamp, Zone, stream_text};
 
 struct NoStorage;
 
@@ -33,6 +33,10 @@ impl StreamContextSource for NoStorage {
         _: &mut dyn FnMut(Batch) -> Result<Flow>,
     ) -> Result<()> {
         Ok(())
+    }
+
+    fn values_at(&self, _: &str, _: &[RowPos]) -> Result<TextVec> {
+        Ok(TextVec::new())
     }
 }
 
@@ -64,11 +68,21 @@ pub(crate) struct TestRow {
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
+/// A cache of decoded units.
+struct KeptIn(Arc<dyn PartCache>);
+
+impl std::fmt::Debug for KeptIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeptIn")
+    }
+}
+
 /// Rows in parts in memory.
 #[derive(Debug)]
 pub(crate) struct TestParts {
     parts: Vec<(PartBounds, Arc<PartReader>)>,
     rows: Vec<naive::Row>,
+    cache: Option<KeptIn>,
 }
 
 impl TestParts {
@@ -91,7 +105,12 @@ impl TestParts {
             rest = later;
             cut_lo += cut as u64;
         }
-        TestParts { parts, rows: rows.iter().map(naive_row).collect() }
+        TestParts { parts, rows: rows.iter().map(naive_row).collect(), cache: None }
+    }
+
+    /// Keeps decoded units there.
+    pub(crate) fn keep_in(&mut self, cache: Arc<dyn PartCache>) {
+        self.cache = Some(KeptIn(cache));
     }
 
     /// The rows as the naive evaluator takes them, in append order.
@@ -111,6 +130,10 @@ impl PartSet for TestParts {
 
     fn reader(&self, i: usize) -> Result<Arc<PartReader>> {
         Ok(self.parts[i].1.clone())
+    }
+
+    fn cache(&self) -> Option<&dyn PartCache> {
+        self.cache.as_ref().map(|kept| &*kept.0)
     }
 }
 

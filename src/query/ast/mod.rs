@@ -25,9 +25,10 @@ pub use pattern::{
     MatchPattern,
 };
 pub use pipe::{
-    CollapseNums, Extract, ExtractRegexp, Facets, Format, Join, KeepMode, Math, Pack, PackFormat,
-    Pipe, RenamePair, Replace, ReplaceRegexp, RightSide, RunningStats, SetStreamFields, Sort,
-    SortKey, StreamContext, Top, Uniq, Unpack, UnpackFormat, UnpackWords, Unroll,
+    Baseline, CollapseNums, Extract, ExtractRegexp, Facets, Format, Join, KeepMode, Math, Pack,
+    PackFormat, Patterns, Pipe, RenamePair, Replace, ReplaceRegexp, RightSide, RunningStats,
+    SetStreamFields, Sort, SortKey, StreamContext, Top, Uniq, Unpack, UnpackFormat, UnpackWords,
+    Unroll,
 };
 pub use stats::{
     Bucket, BucketStep, CalendarUnit, GroupKey, RunningFunction, RunningItem, StatsFunction,

@@ -1,8 +1,8 @@
 //! Pipes: what happens to the rows.
 
 use super::{
-    Duration, ExtractPattern, FieldPattern, Filter, FormatPattern, GroupKey, MathItem, Query,
-    RunningItem, StatsItem,
+    CompareOp, Duration, ExtractPattern, FieldPattern, Filter, FormatPattern, GroupKey, MathItem,
+    Query, RunningItem, StatsItem, TimeFilter, TimeForm, TimePoint,
 };
 use crate::query::regex::Regex;
 
@@ -112,11 +112,8 @@ pub enum Pipe {
     Offset(u64),
     /// `pack_json`, `pack_logfmt`
     Pack(Pack),
-    /// `patterns by (f)`: a histogram of message templates.
-    Patterns {
-        /// Group by these as well.
-        by: Vec<String>,
-    },
+    /// `patterns by (f) new since T`: what messages have in common, and how often.
+    Patterns(Patterns),
     /// `query_stats`
     QueryStats,
     /// `rename a as b, p* as q*`
@@ -305,6 +302,37 @@ pub enum PackFormat {
     Json,
     /// `pack_logfmt`
     Logfmt,
+}
+
+/// `patterns by (a, b) new since T`, `... new against (filter)`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patterns {
+    /// Group by these as well.
+    pub by: Vec<String>,
+    /// Only patterns that no row of the baseline has; its rows are not counted.
+    pub baseline: Option<Baseline>,
+}
+
+/// The rows with which others are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Baseline {
+    /// `since T`: those before this time.
+    Before(TimePoint),
+    /// `against (filter)`: those that pass.
+    Rows(Filter),
+}
+
+impl Baseline {
+    /// The filter that picks the rows.
+    pub(crate) fn filter(&self) -> Filter {
+        match self {
+            Baseline::Before(point) => Filter::Time(TimeFilter {
+                form: TimeForm::Compare { op: CompareOp::Less, point: point.clone() },
+                offset: None,
+            }),
+            Baseline::Rows(filter) => filter.clone(),
+        }
+    }
 }
 
 /// `replace if (...) ("old", "new") at f limit N`

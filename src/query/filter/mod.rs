@@ -38,7 +38,7 @@ mod time;
 
 use std::sync::Arc;
 
-pub(crate) use chars::is_word_char;
+pub(crate) use chars::{first_char, is_word_char};
 pub(crate) use coded::{CodedRows, RowNumbers, Verdicts};
 pub(crate) use eval::{ColumnRef, ColumnSource, FilterScratch};
 pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};

@@ -16,6 +16,7 @@ mod filter;
 mod format;
 mod math;
 mod pattern;
+mod patterns;
 mod pipe;
 mod running;
 mod stats;
@@ -29,8 +30,8 @@ pub(crate) use filter::matches;
 pub(crate) use value::{compare, number, print_time};
 
 use super::ast::{
-    FieldPattern, Filter, Pipe, Predicate, Query, QueryOptions, RightSide, STREAM_ID_FIELD,
-    StreamIds, ValueSet,
+    Baseline, FieldPattern, Filter, Patterns, Pipe, Predicate, Query, QueryOptions, RightSide,
+    STREAM_ID_FIELD, StreamIds, ValueSet,
 };
 
 /// A row: the fields that have a value, and what the storage knows of it.
@@ -114,6 +115,11 @@ impl Runner<'_> {
                 }
                 Pipe::Filter(filter) => {
                     let pipe = Pipe::Filter(runner.with_values(filter));
+                    (rows, order) = pipe::apply(&pipe, rows, order, now);
+                }
+                Pipe::Patterns(Patterns { by, baseline: Some(Baseline::Rows(filter)) }) => {
+                    let baseline = Some(Baseline::Rows(runner.with_values(filter)));
+                    let pipe = Pipe::Patterns(Patterns { by: by.clone(), baseline });
                     (rows, order) = pipe::apply(&pipe, rows, order, now);
                 }
                 pipe => (rows, order) = pipe::apply(pipe, rows, order, now),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::value::compare;
-use super::{Order, Row, matches, running, stats, text};
+use super::{Order, Row, matches, patterns, running, stats, text};
 use crate::query::ast::{FieldPattern, Pipe, RenamePair, Sort, Top, Uniq};
 
 /// The rows behind `pipe`, and how they are ordered.
@@ -62,6 +62,7 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
         }
         Pipe::RunningStats(plan) => return (running::running(plan, false, &rows), Order::Arrival),
         Pipe::TotalStats(plan) => return (running::running(plan, true, &rows), Order::Arrival),
+        Pipe::Patterns(plan) => return (patterns::patterns(plan, &rows, now), Order::Arrival),
         Pipe::Facets(plan) => return (running::facets(plan, &rows), Order::Arrival),
         Pipe::GenerateSequence { count } => {
             let row = |n: u64| {
@@ -70,6 +71,12 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
                 row
             };
             return ((0..*count).map(row).collect(), Order::Arrival);
+        }
+        Pipe::CollapseNums(plan) if !plan.prettify => {
+            rows.iter_mut().filter(|r| is_changed(pipe, r, now)).for_each(|r| {
+                let value = patterns::collapse_nums(r.get(&plan.field));
+                r.set(&plan.field, &value);
+            });
         }
         other => rows.iter_mut().filter(|r| is_changed(other, r, now)).for_each(|r| {
             let known = text::rewrite(other, r, now);
@@ -82,6 +89,7 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
 /// Whether the row passes the `if (...)` of the pipe.
 fn is_changed(pipe: &Pipe, row: &Row, now: i64) -> bool {
     let condition = match pipe {
+        Pipe::CollapseNums(p) => &p.condition,
         Pipe::Extract(p) => &p.condition,
         Pipe::ExtractRegexp(p) => &p.condition,
         Pipe::Format(p) => &p.condition,

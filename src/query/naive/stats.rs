@@ -83,7 +83,8 @@ fn group_value(key: &GroupKey, row: &Row) -> String {
     }
     if let Some(address) = ipv4(value) {
         let (floor, _) = down(i128::from(address), 0);
-        return std::net::Ipv4Addr::from(u32::try_from(floor).unwrap()).to_string();
+        let start = u32::try_from(floor.max(0));
+        return start.map_or(value.to_owned(), |a| std::net::Ipv4Addr::from(a).to_string());
     }
     match duration(value) {
         Some(Exact::Finite(m, e)) => print_duration(whole(down(m, e))),

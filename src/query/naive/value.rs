@@ -61,9 +61,12 @@ pub(crate) fn quantity(text: &str) -> Option<Exact> {
 
 /// The value that `math` and `histogram` see.
 pub(crate) fn number(text: &str) -> Option<f64> {
-    match quantity(text)? {
-        Exact::Finite(0, _) if text.starts_with('-') => Some(-0.0),
-        e => Some(e.to_f64()),
+    match quantity(text) {
+        Some(Exact::Finite(0, _)) if text.starts_with('-') => Some(-0.0),
+        Some(e) => Some(e.to_f64()),
+        // More digits than an exact number has here.
+        None if text.len() > 38 && text.bytes().all(|b| b.is_ascii_digit()) => text.parse().ok(),
+        None => None,
     }
 }
 

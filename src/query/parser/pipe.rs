@@ -1,12 +1,15 @@
 //! Pipes: which one stands here, and those that choose, order and combine rows.
 
 use super::super::ast::{
-    Facets, FieldPattern, Join, Pipe, RightSide, Sort, SortKey, StreamContext, Top, Uniq,
+    Facets, FieldPattern, Join, Patterns, Pipe, RightSide, Sort, SortKey, StreamContext, Top, Uniq,
 };
 use super::super::fault::Fault;
 use super::super::lexer::TokenKind;
 use super::super::names;
 use super::{Parsed, Parser, lookalike};
+
+/// The fields that `patterns` gives beside those by which it groups.
+const PATTERN_FIELDS: [&str; 6] = ["pattern", "hits", "share", "first", "last", "example"];
 
 /// What `limit`, `head`, `top` and `facets` take without a number.
 const DEFAULT_LIMIT: u64 = 10;
@@ -105,10 +108,7 @@ impl Parser<'_> {
             "limit" | "head" => Pipe::Limit(self.count_or_default()?),
             "math" | "eval" => self.math()?,
             "offset" | "skip" => Pipe::Offset(self.count()?),
-            "patterns" => {
-                let by = if self.eat("by") { self.name_list()? } else { Vec::new() };
-                Pipe::Patterns { by }
-            }
+            "patterns" => Pipe::Patterns(self.patterns()?),
             "query_stats" => Pipe::QueryStats,
             "running_stats" => Pipe::RunningStats(self.running_stats()?),
             "sample" => Pipe::Sample(self.positive_count()?),
@@ -322,6 +322,28 @@ impl Parser<'_> {
                 return Ok(Pipe::Uniq(Uniq { by, hits, limit }));
             }
         }
+    }
+
+    fn patterns(&mut self) -> Parsed<Patterns> {
+        let start = self.peek_at(1).start();
+        let by = if self.eat("by") { self.name_list()? } else { Vec::new() };
+        if let Some(name) = by.iter().find(|name| PATTERN_FIELDS.contains(&name.as_str())) {
+            let fault = Fault::new(start, format!("`patterns` makes a field `{name}` itself"));
+            return Err(fault.hint(format!("give the other one a new name: | copy {name} as x")));
+        }
+        let at = self.peek().start();
+        let baseline = match self.eat("new") {
+            true => Some(self.baseline()?),
+            false if self.at("since") || self.at("against") => {
+                let fault = Fault::new(
+                    at,
+                    format!("expected `new` in front of {}", self.show(self.peek())),
+                );
+                return Err(fault.hint("write | patterns new since 1h"));
+            }
+            false => None,
+        };
+        Ok(Patterns { by, baseline })
     }
 
     fn join(&mut self) -> Parsed<Pipe> {

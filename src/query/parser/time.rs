@@ -1,7 +1,8 @@
 //! Time filters.
 
 use super::super::ast::{
-    CompareOp, DayRange, Duration, Filter, TimeFilter, TimeForm, TimePoint, WeekRange, Weekday,
+    Baseline, CompareOp, DayRange, Duration, Filter, TimeFilter, TimeForm, TimePoint, WeekRange,
+    Weekday,
 };
 use super::super::fault::Fault;
 use super::scan::short;
@@ -69,6 +70,19 @@ impl Parser<'_> {
             TimePoint::BeforeNow(age) if !relative_to_now => TimeForm::Last(age),
             point => TimeForm::Compare { op, point },
         })
+    }
+
+    /// Behind `new`.
+    pub(super) fn baseline(&mut self) -> Parsed<Baseline> {
+        if self.eat("since") {
+            let word = self.string("a time, or a duration before now, behind `since`")?;
+            return Ok(Baseline::Before(point(word, false)?));
+        }
+        if self.eat("against") {
+            return Ok(Baseline::Rows(self.condition()?));
+        }
+        let expected = "`since` and a time or `against` and a filter in parentheses";
+        self.unexpected(expected)
     }
 
     fn day_range(&mut self) -> Parsed<Filter> {

@@ -10,6 +10,7 @@ use super::join::{JoinPipe, UnionPipe};
 use super::limit::LimitCollector;
 use super::math::MathPipe;
 use super::pack::PackPipe;
+use super::patterns::PatternsCollector;
 use super::report::{BlockStatsCollector, BlocksCountCollector, QueryStatsCollector};
 use super::running::RunningCollector;
 use super::sample::{SamplePipe, SequenceCollector};
@@ -79,8 +80,8 @@ fn compile_collector(planned: &Planned, ctx: &ExecContext<'_>) -> Result<Option<
         }
         Pipe::Limit(n) => Stage::Collect(Box::new(LimitCollector::limit(*n, ctx))),
         Pipe::Offset(n) => Stage::Collect(Box::new(LimitCollector::offset(*n, ctx))),
-        Pipe::Patterns { by } => {
-            Stage::Collect(Box::new(UniqCollector::patterns(by, ctx).planned(planned)))
+        Pipe::Patterns(plan) => {
+            Stage::Collect(Box::new(PatternsCollector::new(plan, planned, ctx)?))
         }
         Pipe::QueryStats => Stage::Collect(Box::new(QueryStatsCollector::new())),
         Pipe::RunningStats(plan) => {

@@ -22,6 +22,8 @@ mod limit;
 mod limit_tests;
 mod math;
 mod pack;
+mod pattern_text;
+mod patterns;
 mod quoted;
 mod report;
 mod running;
@@ -44,8 +46,8 @@ use std::any::Any;
 pub(crate) use collapse::{collapse_nums, name_groups};
 pub(crate) use compile::compile_pipe;
 pub(crate) use condition::{Condition, selected};
+pub(crate) use pattern_text::{mask_words, name_places};
 pub(crate) use transform::map_column;
-pub(crate) use uniq::push_pattern;
 
 use super::batch::{Batch, MAX_BATCH_ROWS};
 use super::context::{ExecContext, Flow};

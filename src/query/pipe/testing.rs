@@ -281,6 +281,10 @@ impl StreamContextSource for View<'_> {
         }
         Ok(())
     }
+
+    fn values_at(&self, _: &str, _: &[RowPos]) -> Result<TextVec> {
+        unreachable!("no scan maps messages here")
+    }
 }
 
 /// Runs a query: filter, row pipes, the first collector with some partial states, the rest.

@@ -110,9 +110,12 @@ fn counts_values() {
         &["field_name=a field_value=1 hits=1"],
     );
     check(
-        &["_msg=user~u1~in", "_msg=user~u22~in"],
-        "* | patterns",
-        &["hits=2 pattern=user~<*>~in"],
+        &["_msg=user~u1~in", "_msg=user~u_22~in", "_msg=up"],
+        "* | patterns | fields pattern, hits, share, example",
+        &[
+            "example=user~u_22~in hits=2 pattern=user~<W>~in share=0.666667",
+            "example=up hits=1 pattern=up share=0.333333",
+        ],
     );
 }
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::transform::map_column;
 use super::{Collector, Sink, emit, same_kind};
 use crate::error::Result;
-use crate::query::ast::{MESSAGE_FIELD, Top, Uniq};
+use crate::query::ast::{Top, Uniq};
 use crate::query::batch::Batch;
 use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
@@ -23,8 +22,6 @@ pub(crate) struct UniqCollector {
     groups: GroupTable,
     hits: Vec<u64>,
     wanted: Wanted,
-    /// Whether messages come as their patterns.
-    mapped: bool,
     memory: Reservation,
 }
 
@@ -36,8 +33,6 @@ struct Plan {
     limit: Option<usize>,
     /// Only tuples whose first value contains this.
     filter: Option<String>,
-    /// Whether the field `pattern` is made of the message.
-    patterns: bool,
     /// Whether ties are settled by the length of the values first: the rule of `top` over
     /// several fields.
     short_first: bool,
@@ -54,7 +49,6 @@ impl UniqCollector {
                 rank: None,
                 limit: limit(uniq.limit),
                 filter: None,
-                patterns: false,
                 short_first: false,
             },
             ctx,
@@ -71,7 +65,6 @@ impl UniqCollector {
                 rank: top.rank.as_deref().map(Arc::from),
                 limit: limit(Some(top.limit)),
                 filter: None,
-                patterns: false,
                 short_first: top.by.len() > 1,
             },
             ctx,
@@ -93,26 +86,6 @@ impl UniqCollector {
                 rank: None,
                 limit: limit(most),
                 filter: filter.map(str::to_owned),
-                patterns: false,
-                short_first: false,
-            },
-            ctx,
-        )
-    }
-
-    /// The empty state of `patterns`.
-    pub(crate) fn patterns(by: &[String], ctx: &ExecContext<'_>) -> UniqCollector {
-        let mut by = names(by);
-        by.push(Arc::from(PATTERN_FIELD));
-        UniqCollector::new(
-            Plan {
-                what: "patterns",
-                by,
-                hits: Some(Arc::from("hits")),
-                rank: None,
-                limit: None,
-                filter: None,
-                patterns: true,
                 short_first: false,
             },
             ctx,
@@ -127,7 +100,6 @@ impl UniqCollector {
             groups,
             hits: Vec::new(),
             wanted: Wanted::InOrder,
-            mapped: false,
             memory,
         }
     }
@@ -158,57 +130,35 @@ impl UniqCollector {
                 (0..count).filter(|g| finder.find(self.groups.key(*g, 0)).is_some()).collect()
             }
         };
-        let hits = |g: &u32| Reverse(self.hits.get(*g as usize).copied().unwrap_or(0));
+        let hits = |g: u32| self.hits.get(g as usize).copied().unwrap_or(0);
         let limit = self.limit();
         if limit == usize::MAX && self.wanted == Wanted::AnyOrder {
             return Ok(order);
         }
-        if limit > 0 && limit < order.len() {
-            // Groups that have fewer rows than the last one to come out need no sorting by value,
-            // and of those that have as many only the first are needed.
-            let (_, last, _) = order.select_nth_unstable_by_key(limit - 1, hits);
-            let least = hits(last);
-            let mut equal = Vec::new();
-            order.retain(|g| {
-                if hits(g) == least {
-                    equal.push(*g);
-                }
-                hits(g) < least
-            });
-            if !self.plan.short_first {
-                self.groups.keep_first(&mut equal, limit - order.len());
-            }
-            order.append(&mut equal);
-        }
+        let by_key = !self.plan.short_first && orders_ties(&self.wanted);
+        keep_most_frequent(&self.groups, &mut order, &hits, limit, by_key);
         if self.plan.short_first {
             self.sort_short_first(&mut order, ctx)?;
         } else {
             self.groups.sort(&mut order, ctx)?;
         }
-        sort_checked(&mut order, ctx, |a, b| hits(a).cmp(&hits(b)))?;
-        order.truncate(limit);
+        sort_checked(&mut order, ctx, |a, b| hits(*b).cmp(&hits(*a)))?;
+        order.truncate(self.plan.limit.unwrap_or(usize::MAX));
+        if orders_ties(&self.wanted) {
+            order.truncate(limit);
+        }
         Ok(order)
     }
 
     /// So many groups come out at most.
     fn limit(&self) -> usize {
         let own = self.plan.limit.unwrap_or(usize::MAX);
-        match &self.wanted {
-            // They come out in this order anyway.
-            Wanted::Best { field, desc: true, rows }
-                if self.plan.hits.as_deref() == Some(field) =>
-            {
-                own.min(*rows)
-            }
-            Wanted::First(rows) => own.min(*rows),
-            _ => own,
-        }
+        own.min(most_wanted(&self.wanted, self.plan.hits.as_deref()))
     }
 
-    /// The same as planned: of which only some rows are wanted, whose messages may be mapped.
+    /// The same as planned: of which only some rows are wanted.
     pub(crate) fn planned(mut self, planned: &Planned) -> UniqCollector {
         self.wanted = planned.wanted.clone();
-        self.mapped = planned.mapped;
         self
     }
 }
@@ -222,19 +172,10 @@ fn limit(n: Option<u64>) -> Option<usize> {
 }
 
 impl Collector for UniqCollector {
-    fn push(&mut self, ctx: &ExecContext<'_>, mut batch: Batch) -> Result<Flow> {
+    fn push(&mut self, ctx: &ExecContext<'_>, batch: Batch) -> Result<Flow> {
         ctx.check()?;
         if batch.rows() == 0 {
             return Ok(Flow::Continue);
-        }
-        if self.plan.patterns {
-            let message = batch.column(MESSAGE_FIELD).cloned().unwrap_or_else(Column::absent);
-            let pattern = if self.mapped {
-                message
-            } else {
-                map_column(ctx, &message, batch.rows(), None, &push_pattern)?
-            };
-            batch.set_column(Arc::from(PATTERN_FIELD), pattern);
         }
         let absent = Column::absent();
         let columns: Vec<&Column> =
@@ -257,7 +198,6 @@ impl Collector for UniqCollector {
             groups: self.groups.fork(),
             hits: Vec::new(),
             wanted: self.wanted.clone(),
-            mapped: self.mapped,
             memory: self.memory.fork(),
         })
     }
@@ -295,22 +235,47 @@ impl Collector for UniqCollector {
     }
 }
 
-/// The field that takes the pattern of a message.
-const PATTERN_FIELD: &str = "pattern";
-
-/// Appends a text with every run of letters and digits that holds a digit replaced by `<*>`.
-pub(crate) fn push_pattern(value: &[u8], out: &mut Vec<u8>) {
-    let word = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii();
-    let mut rest = value;
-    while !rest.is_empty() {
-        let plain = rest.iter().take_while(|b| !word(b)).count();
-        let (between, tail) = rest.split_at(plain);
-        let len = tail.iter().take_while(|b| word(b)).count();
-        let (run, tail) = tail.split_at(len);
-        out.extend_from_slice(between);
-        out.extend_from_slice(if run.iter().any(u8::is_ascii_digit) { b"<*>" } else { run });
-        rest = tail;
+/// So many groups are wanted at most of those that come out in the descending order of `hits`.
+pub(super) fn most_wanted(wanted: &Wanted, hits: Option<&str>) -> usize {
+    match wanted {
+        // They come out in this order anyway.
+        Wanted::Best { field, desc: true, rows, .. } if Some(field.as_str()) == hits => *rows,
+        Wanted::First(rows) => *rows,
+        _ => usize::MAX,
     }
+}
+
+/// Whether groups of equally many rows are wanted in the order of their keys.
+pub(super) fn orders_ties(wanted: &Wanted) -> bool {
+    !matches!(wanted, Wanted::Best { alone: false, .. })
+}
+
+/// Drops groups that cannot be among the `limit` most frequent: those that have fewer rows than
+/// the last one to come out need no sorting by value, and of those that have as many only the first
+/// are needed if ties are settled `by_key`.
+pub(super) fn keep_most_frequent(
+    groups: &GroupTable,
+    order: &mut Vec<u32>,
+    hits: &dyn Fn(u32) -> u64,
+    limit: usize,
+    by_key: bool,
+) {
+    if limit == 0 || limit >= order.len() {
+        return;
+    }
+    let (_, last, _) = order.select_nth_unstable_by_key(limit - 1, |g| Reverse(hits(*g)));
+    let least = hits(*last);
+    let mut equal = Vec::new();
+    order.retain(|g| {
+        if hits(*g) == least {
+            equal.push(*g);
+        }
+        hits(*g) > least
+    });
+    if by_key {
+        groups.keep_first(&mut equal, limit - order.len());
+    }
+    order.append(&mut equal);
 }
 
 /// A column of counts.

@@ -3,8 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::super::ast::{
-    Facets, Filter, Join, KeepMode, MESSAGE_FIELD, Pack, PackFormat, Pipe, RenamePair, Replace,
-    ReplaceRegexp, RightSide, Sort, StreamContext, TIME_FIELD, Top, Uniq, Unpack, UnpackFormat,
+    Baseline, Facets, Filter, Join, KeepMode, MESSAGE_FIELD, Pack, PackFormat, Patterns, Pipe,
+    RenamePair, Replace, ReplaceRegexp, RightSide, Sort, StreamContext, TIME_FIELD, Top, Uniq,
+    Unpack, UnpackFormat,
 };
 use super::stats::Quoted;
 use super::{Commas, Text, Texts};
@@ -31,8 +32,7 @@ impl Display for Pipe {
             Pipe::Limit(n) => write!(f, "limit {n}"),
             Pipe::Math(math) => write!(f, "math {}", Commas(&math.items)),
             Pipe::Offset(n) => write!(f, "offset {n}"),
-            Pipe::Patterns { by } if by.is_empty() => f.write_str("patterns"),
-            Pipe::Patterns { by } => write!(f, "patterns by ({})", Texts(by)),
+            Pipe::Patterns(plan) => plan.fmt(f),
             Pipe::QueryStats => f.write_str("query_stats"),
             Pipe::Rename(pairs) => write!(f, "rename {}", Commas(pairs)),
             Pipe::RunningStats(stats) => {
@@ -329,6 +329,20 @@ struct By<'a>(&'a [String]);
 impl Display for By<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, "by ({}) ", Texts(self.0)) }
+    }
+}
+
+impl Display for Patterns {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("patterns")?;
+        if !self.by.is_empty() {
+            write!(f, " by ({})", Texts(&self.by))?;
+        }
+        match &self.baseline {
+            None => Ok(()),
+            Some(Baseline::Before(time)) => write!(f, " new since {time}"),
+            Some(Baseline::Rows(filter)) => write!(f, " new against ({filter})"),
+        }
     }
 }
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
+use super::mapped::Mapping;
+use super::stored::gather_typed;
 use super::words::ColumnWords;
 use crate::codec::{Encoding, PageHead, STRIP_ROWS, Strip};
 use crate::error::Result;
@@ -42,6 +44,7 @@ pub(crate) struct BlockScan<'a> {
     verdicts: RefCell<HashMap<(usize, u64), Arc<Verdicts>, RandomState>>,
     /// The column of all fields that are nowhere in the part.
     nowhere: OnceCell<(Rc<ScanColumn>, Arc<Column>)>,
+    pub(super) mapping: Mapping,
 }
 
 /// A column of a block with the parts of it that strips share.
@@ -69,6 +72,7 @@ impl<'a> BlockScan<'a> {
             output: OnceCell::new(),
             verdicts: RefCell::default(),
             nowhere: OnceCell::new(),
+            mapping: Mapping::default(),
         }
     }
 
@@ -196,8 +200,11 @@ impl<'a> BlockScan<'a> {
         let (mut ordinal, end) =
             (head.first_stream, head.first_stream.saturating_add(head.streams));
         while ordinal < end {
-            let (chunk, at, _) = part.chunk_of(self.cx, ordinal)?;
-            ids.extend(chunk.constant_names().filter(|id| wanted.contains(id)));
+            let (chunk, at, place) = part.chunk_of(self.cx, ordinal)?;
+            let streams = place..chunk.len().min(place + (end - ordinal) as usize);
+            let constants = chunk.constant_names_of(streams);
+            let constants = constants.map_err(|e| e.at(part.source().path(), at.at.offset))?;
+            ids.extend(constants.into_iter().filter(|id| wanted.contains(id)));
             let labels = chunk.label_names().filter(|n| n.starts_with(prefix));
             ids.extend(labels.filter_map(|n| names.id(n)));
             ordinal = at.first.saturating_add(at.streams);
@@ -301,7 +308,7 @@ type ConstantRows = Vec<(Range<usize>, Vec<u8>)>;
 /// One strip of a block as a source of columns.
 pub(crate) struct StripSource<'b, 'a> {
     pub(super) block: &'b BlockScan<'a>,
-    strip: usize,
+    pub(super) strip: usize,
     pub(super) rows: usize,
     runs: OnceCell<Vec<(usize, Range<usize>)>>,
     run_ends: OnceCell<Arc<Vec<u32>>>,
@@ -638,22 +645,6 @@ impl ColumnSource for StripSource<'_, '_> {
 /// Whether a field is made from times or streams, not read from a column.
 fn is_special(name: &str) -> bool {
     [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&name)
-}
-
-/// The given rows of a strip that keeps its form.
-fn gather_typed(strip: &Strip, rows: &[u32]) -> Option<Column> {
-    match strip {
-        Strip::Codes { codes, dictionary } => {
-            let code = |row: &u32| codes.get(*row as usize).copied().unwrap_or(u32::MAX);
-            let codes = rows.iter().map(code).collect();
-            Some(Column::codes(codes, dictionary.clone()))
-        }
-        Strip::Ints { values, absent: None, exceptions } if exceptions.is_empty() => {
-            let value = |row: &u32| values.get(*row as usize).copied().unwrap_or(0);
-            Some(Column::ints(rows.iter().map(value).collect()))
-        }
-        _ => None,
-    }
 }
 
 /// `_time`, `_stream_id`, `_stream` and `_msg` stand before all others.

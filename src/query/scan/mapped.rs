@@ -6,20 +6,22 @@
 //! pieces between separators, each with the separators around it. A piece of a template is
 //! *settled* if the function makes the same of it whatever its slot holds. That is found out by
 //! trying values that stand for all of the slot's kind: the function may tell decimal digits from
-//! letters, and one length from another, but no digit from another and no hex letter from another.
+//! letters, even lengths from odd ones and those below four from others, but no digit from another
+//! and no hex letter from another.
 
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::block::StripSource;
+use super::block::{BlockScan, StripSource};
 use super::settle::settle;
+use crate::codec::Strip;
 use crate::codec::template::{SLOT, TemplateStrip, TemplateTable};
-use crate::codec::{Encoding, Strip};
 use crate::error::Result;
-use crate::part::{ColumnPage, RunConstants};
+use crate::part::ColumnPage;
 use crate::query::column::Column;
+use crate::query::group::Interner;
 use crate::record::TextVec;
-use crate::sync::Mutex;
 
 /// Appends what becomes of a text.
 pub(crate) type TextFn = fn(&[u8], &mut Vec<u8>);
@@ -65,7 +67,7 @@ const WORTH: u8 = 1;
 pub(super) enum Mapped {
     /// Not found out; so many rows were met.
     Met(u8),
-    /// The same text for all rows.
+    /// The local function makes the same text of all rows.
     Settled(Vec<u8>),
     /// What the rows' values decide.
     Pieces(Vec<Piece>),
@@ -90,6 +92,104 @@ struct Scratch {
     made: Vec<u8>,
 }
 
+/// Rows mapped to numbers of texts, each of which stands for what the local function made of some.
+pub(crate) struct MappedRows {
+    map: TextMap,
+    codes: Vec<u32>,
+    made: Interner,
+    /// What the function for the whole makes of each, if there is one.
+    values: TextVec,
+    /// The numbers of templates that are settled, or of the codes of the dictionary.
+    known: Vec<Option<u32>>,
+    dictionary: Option<Arc<TextVec>>,
+    scratch: Vec<u8>,
+}
+
+impl MappedRows {
+    /// No rows yet.
+    pub(crate) fn new(map: TextMap) -> MappedRows {
+        MappedRows {
+            map,
+            codes: Vec::new(),
+            made: Interner::default(),
+            values: TextVec::new(),
+            known: Vec::new(),
+            dictionary: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The column of the rows so far.
+    pub(crate) fn finish(self) -> Column {
+        let values = match self.map.whole {
+            Some(_) => self.values,
+            None => self.made.texts(),
+        };
+        Column::codes(self.codes, Arc::new(values))
+    }
+
+    /// The number of what the local function made.
+    fn number(&mut self, made: &[u8]) -> u32 {
+        let number = self.made.intern(made);
+        if let Some(whole) = self.map.whole.filter(|_| number as usize == self.values.len()) {
+            whole(made, self.values.open());
+            self.values.close();
+        }
+        number
+    }
+
+    /// The number of what becomes of a value.
+    fn number_of(&mut self, value: &[u8]) -> u32 {
+        let mut made = std::mem::take(&mut self.scratch);
+        made.clear();
+        (self.map.local)(value, &mut made);
+        let number = self.number(&made);
+        self.scratch = made;
+        number
+    }
+
+    /// Adds the first `rows` rows of a column.
+    fn add_column(&mut self, column: &Column, rows: usize) {
+        match column {
+            Column::Const(value) => {
+                let number = self.number_of(value);
+                self.codes.resize(self.codes.len() + rows, number);
+            }
+            Column::Codes { codes, dictionary } => {
+                if self.dictionary.as_ref().is_none_or(|last| !Arc::ptr_eq(last, dictionary)) {
+                    self.dictionary = Some(Arc::clone(dictionary));
+                    self.known.clear();
+                    self.known.resize(dictionary.len(), None);
+                }
+                for code in codes.iter().take(rows) {
+                    let number = match self.known.get(*code as usize) {
+                        Some(Some(number)) => *number,
+                        _ => self.number_of(dictionary.get(*code as usize)),
+                    };
+                    if let Some(slot) = self.known.get_mut(*code as usize) {
+                        *slot = Some(number);
+                    }
+                    self.codes.push(number);
+                }
+            }
+            Column::Runs { ends, codes, dictionary } => {
+                let (mut row, mut number) = (0, 0);
+                for (end, code) in ends.iter().zip(codes.iter()) {
+                    number = self.number_of(dictionary.get(*code as usize));
+                    let count = (*end as usize).min(rows).saturating_sub(row);
+                    self.codes.resize(self.codes.len() + count, number);
+                    row += count;
+                }
+                self.codes.resize(self.codes.len() + rows.saturating_sub(row), number);
+            }
+            column => column.for_each(rows, |_, value| {
+                let number = self.number_of(value);
+                self.codes.push(number);
+            }),
+        }
+    }
+}
+
 impl MappedTable {
     /// Nothing found out yet.
     pub(crate) fn new(map: TextMap, table: &TemplateTable) -> MappedTable {
@@ -98,55 +198,48 @@ impl MappedTable {
         MappedTable { map, templates, scratch: Scratch::default() }
     }
 
-    /// Bytes of memory held, about: when all is found out.
-    pub(crate) fn heap_bytes(&self, table: &TemplateTable) -> usize {
-        2 * table.heap_bytes() + self.templates.capacity() * size_of::<Mapped>()
-    }
-
-    /// What becomes of the given rows of a strip of the page. `constants` are rows that have
-    /// another value than the strip says.
-    pub(crate) fn column(
+    /// Adds the given rows of a strip of the page to `out`. `constants` are rows that have another
+    /// value than the strip says.
+    pub(crate) fn add(
         &mut self,
         strip: &TemplateStrip,
-        rows: impl ExactSizeIterator<Item = usize>,
+        rows: impl Iterator<Item = usize>,
         constants: &[(Range<usize>, Vec<u8>)],
-    ) -> Column {
-        let mut out = Codes { codes: Vec::with_capacity(rows.len()), values: TextVec::new() };
-        let mut known: Vec<Option<u32>> = vec![None; self.templates.len()];
+        out: &mut MappedRows,
+    ) {
+        out.known.resize(self.templates.len(), None);
         let mut constants = constants.iter().peekable();
         let mut last_constant: Option<(usize, u32)> = None;
         for row in rows {
             while constants.next_if(|(range, _)| range.end <= row).is_some() {}
-            if let Some((range, value)) = constants.peek().filter(|(range, _)| range.start <= row) {
-                match last_constant {
-                    Some((start, code)) if start == range.start => out.codes.push(code),
-                    _ => {
-                        let code = out.add(|out| self.map.apply(value, out));
-                        last_constant = Some((range.start, code));
-                    }
+            let number = if let Some((range, value)) =
+                constants.peek().filter(|(range, _)| range.start <= row)
+            {
+                let known = last_constant.filter(|(start, _)| *start == range.start);
+                let number = known.map_or_else(|| out.number_of(value), |(_, number)| number);
+                last_constant = Some((range.start, number));
+                number
+            } else {
+                let template = strip.template(row).unwrap_or(usize::MAX);
+                match out.known.get(template) {
+                    Some(Some(number)) => *number,
+                    _ => self.row(strip, row, template, out),
                 }
-                continue;
-            }
-            let template = strip.template(row).unwrap_or(usize::MAX);
-            match known.get_mut(template) {
-                Some(Some(code)) => out.codes.push(*code),
-                Some(known) => *known = self.row(strip, row, template, &mut out),
-                None => {}
-            }
+            };
+            out.codes.push(number);
         }
-        Column::codes(out.codes, Arc::new(out.values))
     }
 
-    /// Gives `out` what becomes of a row; its code if that is the one of all rows of the template.
+    /// The number of what becomes of a row.
     fn row(
         &mut self,
         strip: &TemplateStrip,
         row: usize,
         template: usize,
-        out: &mut Codes,
-    ) -> Option<u32> {
+        out: &mut MappedRows,
+    ) -> u32 {
         let (map, scratch) = (self.map, &mut self.scratch);
-        let mapped = self.templates.get_mut(template)?;
+        let Some(mapped) = self.templates.get_mut(template) else { return out.number(&[]) };
         match mapped {
             Mapped::Met(WORTH) => *mapped = settle(map, strip.table(), template),
             Mapped::Met(rows) => *rows += 1,
@@ -156,38 +249,22 @@ impl MappedTable {
             Mapped::Met(_) => {
                 scratch.text.clear();
                 strip.render(row, &mut scratch.text);
-                out.add(|out| map.apply(&scratch.text, out));
-                None
+                out.number_of(&scratch.text)
             }
-            Mapped::Settled(text) => Some(out.add(|out| out.extend_from_slice(text))),
+            Mapped::Settled(text) => {
+                let number = out.number(text);
+                if let Some(known) = out.known.get_mut(template) {
+                    *known = Some(number);
+                }
+                number
+            }
             Mapped::Pieces(pieces) => {
                 scratch.made.clear();
                 let text = strip.table().texts().get(template);
                 pieces.iter().for_each(|piece| piece.push(map, strip, row, text, scratch));
-                out.add(|out| match map.whole {
-                    None => out.extend_from_slice(&scratch.made),
-                    Some(whole) => whole(&scratch.made, out),
-                });
-                None
+                out.number(&scratch.made)
             }
         }
-    }
-}
-
-/// A column of codes in the making.
-struct Codes {
-    codes: Vec<u32>,
-    values: TextVec,
-}
-
-impl Codes {
-    /// Gives the next row a new value.
-    fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
-        let code = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-        write(self.values.open());
-        self.values.close();
-        self.codes.push(code);
-        code
     }
 }
 
@@ -230,71 +307,100 @@ impl Piece {
     }
 }
 
-/// Dictionaries of more bytes are mapped where their values are used only.
-const MAPPED_AT_ONCE: usize = 4 << 20;
+/// What a query has found out of the one field of a block that it maps.
+#[derive(Debug, Default)]
+pub(super) struct Mapping {
+    /// Whether all rows of the block are wanted.
+    pub(super) whole: Cell<bool>,
+    /// What became of all rows; nothing if it could not be found out.
+    page: RefCell<Option<Option<Arc<Column>>>>,
+    /// What became of templates so far.
+    table: RefCell<Option<MappedTable>>,
+}
 
-/// Tells mapped dictionaries from mapped templates, in the cache.
-const DICTIONARY: u8 = 0x40;
+/// Of a page of which so large a share of the rows is wanted all are mapped and kept.
+const WHOLE_SHARE: usize = 8;
 
 impl StripSource<'_, '_> {
     /// What a function makes of the values of the given rows of a field, or of all.
-    /// `None` unless it is stored as templates.
-    pub(crate) fn mapped(
+    pub(crate) fn mapped(&self, name: &str, map: TextMap, rows: Option<&[u32]>) -> Result<Column> {
+        let count = rows.map_or(self.rows, <[u32]>::len);
+        let is_worth =
+            self.block.mapping.whole.get() || count * WHOLE_SHARE >= self.block.reader.rows();
+        if let Some(page) = self.block.mapped_page(name, map, is_worth) {
+            let first = u32::try_from(self.block.strip_rows(self.strip).start);
+            let first = first.unwrap_or(u32::MAX);
+            let all = || 0..u32::try_from(self.rows).unwrap_or(u32::MAX);
+            let in_page: Vec<u32> = match rows {
+                None if count == self.block.reader.rows() => return Ok(Column::clone(&page)),
+                None => all().map(|row| first.saturating_add(row)).collect(),
+                Some(rows) => rows.iter().map(|row| first.saturating_add(*row)).collect(),
+            };
+            return Ok(page.gather(&in_page));
+        }
+        let mut out = MappedRows::new(map);
+        let mut table = self.block.mapping.table.borrow_mut();
+        self.add_mapped(name, rows, &mut table, &mut out)?;
+        Ok(out.finish())
+    }
+
+    /// Adds what becomes of the given rows, or of all.
+    fn add_mapped(
         &self,
         name: &str,
-        map: TextMap,
         rows: Option<&[u32]>,
-    ) -> Result<Option<Column>> {
+        table: &mut Option<MappedTable>,
+        out: &mut MappedRows,
+    ) -> Result<()> {
         if let Some((strip, constants)) = self.template_strip(name)?
             && let Strip::Templates(strip) = &*strip
         {
-            let column = self.block.column(name)?;
-            let ColumnPage::Page(page) = &column.column.page else { return Ok(None) };
-            let table = self.block.reader.derived(page, map.id, || {
-                let table = MappedTable::new(map, strip.table());
-                let bytes = table.heap_bytes(strip.table());
-                (Mutex::new(table), bytes)
-            })?;
-            let mut table = table.lock();
-            return Ok(Some(match rows {
-                Some(rows) => table.column(strip, rows.iter().map(|r| *r as usize), &constants),
-                None => table.column(strip, 0..self.rows, &constants),
-            }));
+            let table = table.get_or_insert_with(|| MappedTable::new(out.map, strip.table()));
+            match rows {
+                Some(rows) => {
+                    table.add(strip, rows.iter().map(|row| *row as usize), &constants, out);
+                }
+                None => table.add(strip, 0..self.rows, &constants, out),
+            }
+            return Ok(());
         }
-        self.mapped_dictionary(name, map, rows)
+        match rows {
+            Some(rows) => out.add_column(&self.gather(name, rows)?, rows.len()),
+            None => out.add_column(&*self.shared(name)?, self.rows),
+        }
+        Ok(())
     }
+}
 
-    /// The same for a page with a dictionary, whose values are mapped once for all strips.
-    fn mapped_dictionary(
-        &self,
-        name: &str,
-        map: TextMap,
-        rows: Option<&[u32]>,
-    ) -> Result<Option<Column>> {
-        let column = self.block.column(name)?;
-        let page = match (&column.column.constants, &column.column.page) {
-            (RunConstants::None, ColumnPage::Page(page))
-                if page.encoding == Encoding::Dictionary =>
-            {
-                page
-            }
-            _ => return Ok(None),
-        };
-        let Column::Codes { codes, dictionary } = &*self.shared(name)? else { return Ok(None) };
-        if dictionary.bytes().len() > MAPPED_AT_ONCE {
-            return Ok(None);
+impl BlockScan<'_> {
+    /// What a function makes of all rows of a field that has a page: made if that `is_worth` it,
+    /// and found again while the cache keeps it. `None` also where the page cannot be read: the
+    /// strips that can be are then mapped one by one.
+    fn mapped_page(&self, name: &str, map: TextMap, is_worth: bool) -> Option<Arc<Column>> {
+        if let Some(known) = self.mapping.page.borrow().as_ref() {
+            return known.clone();
         }
-        let mapped = self.block.reader.derived(page, DICTIONARY | map.id, || {
-            let mut mapped = TextVec::with_capacity(dictionary.len(), dictionary.bytes().len());
-            for value in dictionary.iter() {
-                map.apply(value, mapped.open());
-                mapped.close();
-            }
-            let bytes = mapped.heap_bytes();
-            (mapped, bytes)
-        })?;
-        let column = Column::Codes { codes: Arc::clone(codes), dictionary: mapped };
-        Ok(Some(rows.map_or_else(|| column.clone(), |rows| column.gather(rows))))
+        let column = self.column(name).ok()?;
+        let ColumnPage::Page(page) = &column.column.page else { return None };
+        let kept = self.reader.derived_before::<Column>(page, map.id);
+        if kept.is_none() && !is_worth {
+            return None;
+        }
+        let made = || {
+            let mut out = MappedRows::new(map);
+            let mut table = None;
+            self.cx.passing(|| {
+                (0..self.reader.strips()).try_for_each(|strip| {
+                    StripSource::new(self, strip).add_mapped(name, None, &mut table, &mut out)
+                })
+            })?;
+            let column = out.finish();
+            let bytes = column.heap_bytes();
+            Ok((column, bytes))
+        };
+        let page = kept.or_else(|| self.reader.derived(page, map.id, made).ok());
+        *self.mapping.page.borrow_mut() = Some(page.clone());
+        page
     }
 }
 
@@ -302,7 +408,7 @@ impl StripSource<'_, '_> {
 mod tests {
     use super::*;
     use crate::codec::template::testing::{lines, strips};
-    use crate::query::pipe::{collapse_nums, name_groups, push_pattern};
+    use crate::query::pipe::{collapse_nums, mask_words, name_groups, name_places};
     use proptest::prelude::*;
 
     /// A piece of a line: text that stays, or a kind of value.
@@ -345,7 +451,8 @@ mod tests {
         for map in [
             TextMap { id: 0, local: collapse_nums, whole: None },
             TextMap { id: 0, local: collapse_nums, whole: Some(name_groups) },
-            TextMap { id: 0, local: push_pattern, whole: None },
+            TextMap { id: 0, local: mask_words, whole: Some(name_places) },
+            TextMap { id: 0, local: mask_words, whole: None },
         ] {
             let mut table: Option<MappedTable> = None;
             let mut rows = texts.iter();
@@ -353,7 +460,9 @@ mod tests {
                 let Strip::Templates(strip) = strip else { panic!("a strip of another kind") };
                 let table = table.get_or_insert_with(|| MappedTable::new(map, strip.table()));
                 let constants = [(1..3, b"fixed 17".to_vec())];
-                let made = table.column(strip, 0..strip.len(), &constants);
+                let mut out = MappedRows::new(map);
+                table.add(strip, 0..strip.len(), &constants, &mut out);
+                let made = out.finish();
                 let mut scratch = Vec::new();
                 for row in 0..strip.len() {
                     let text = rows.next().unwrap();
@@ -403,9 +512,12 @@ mod tests {
         let Some(Strip::Templates(strip)) = strips.first() else { panic!("no templates") };
         let map = TextMap { id: 0, local: collapse_nums, whole: None };
         let mut table = MappedTable::new(map, strip.table());
-        let Column::Codes { dictionary, .. } = table.column(strip, 0..strip.len(), &[]) else {
-            panic!("no codes")
-        };
+        let mut out = MappedRows::new(map);
+        table.add(strip, 0..strip.len(), &[], &mut out);
+        let Column::Codes { dictionary, .. } = out.finish() else { panic!("no codes") };
+        let met = table.templates.iter().filter(|t| !matches!(t, Mapped::Met(_)));
+        assert!(met.clone().count() > 0);
+        assert!(met.clone().all(|template| matches!(template, Mapped::Settled(_))));
         // One for each template, but for the first rows.
         assert!(dictionary.len() <= strip.table().len() * (usize::from(WORTH) + 1));
         assert_eq!(dictionary.get(0), b"took <N>ms id=<N> at <N>.<N>.<N>.<N>");

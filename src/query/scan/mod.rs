@@ -21,6 +21,7 @@ mod names;
 mod runs;
 mod scanner;
 mod settle;
+mod stored;
 mod streams;
 #[cfg(test)]
 mod template_tests;
@@ -39,6 +40,7 @@ pub(crate) use frontier::{Frontier, ScanFilter};
 pub(crate) use mapped::{TextFn, TextMap};
 pub(crate) use names::names_from_headers;
 pub(crate) use scanner::{ScanOutput, Scanner};
+pub(crate) use stored::values_at;
 pub(crate) use streams::{StreamSet, visit_stream};
 
 use super::damage::Unit;

@@ -1,5 +1,6 @@
 //! Filters blocks strip by strip and makes batches of the rows that are left.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,7 +15,7 @@ use crate::codec::Bitmap;
 use crate::error::Result;
 use crate::part::ReadContext;
 use crate::query::ast::TIME_FIELD;
-use crate::query::batch::Batch;
+use crate::query::batch::{Batch, Origin};
 use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow};
 use crate::query::counters::ScanCounters;
@@ -32,6 +33,8 @@ pub(crate) struct ScanOutput {
     pub(crate) fields: FieldSet,
     /// Whether someone asks for the canonical places of rows.
     pub(crate) positions: bool,
+    /// Whether batches say where their rows are stored.
+    pub(crate) origins: bool,
     /// Added to `_time` on output, in ns.
     pub(crate) time_shift: i64,
     /// All that is asked of `_time` is the bucket: any time of the same bucket will do.
@@ -46,6 +49,7 @@ impl ScanOutput {
         ScanOutput {
             fields: fields.clone(),
             positions: true,
+            origins: false,
             time_shift: 0,
             buckets: None,
             map: None,
@@ -104,8 +108,8 @@ impl<'q> Scanner<'q> {
                 let scan = StripScan::new(&block, &source, rows.strip, &task.part);
                 let mut selection = Bitmap::empty(block.strip_rows(rows.strip).len());
                 rows.rows.iter().for_each(|(row, _)| selection.set(*row as usize));
-                let batch = scan
-                    .batch(self.output, &selection)
+                let batch = self
+                    .batch(&scan, &selection)
                     .map(Some)
                     .or_else(|e| self.counters.damage.skip(e, Some(scan.unit())).map(|()| None))?;
                 let Some(batch) = batch else { continue };
@@ -147,6 +151,11 @@ impl<'q> Scanner<'q> {
         if let Some(batch) = whole {
             self.count_found(batch.rows());
             return out(batch);
+        }
+        let head = block.reader().head_of_block();
+        let in_range = self.filter.range.covers(head.min_time, head.max_time);
+        if all_streams && open.is_empty() && in_range && self.bound.is_none() {
+            block.mapping.whole.set(true);
         }
         self.counters.blocks_scanned.fetch_add(1, Relaxed);
         self.ctx.counters.blocks.fetch_add(1, Relaxed);
@@ -215,7 +224,7 @@ impl<'q> Scanner<'q> {
     /// The rows of the selected streams of the block as one batch, if no page has to be read for
     /// it.
     fn whole_block(&self, block: &BlockScan<'_>, part: &OpenPart) -> Result<Option<Batch>> {
-        if self.output.positions || self.bound.is_some() {
+        if self.output.positions || self.output.origins || self.bound.is_some() {
             return Ok(None);
         }
         let runs = match &part.streams {
@@ -301,37 +310,20 @@ impl<'q> Scanner<'q> {
             return Ok(StripRows::None);
         }
         self.count_found(selection.count());
-        let mut batch = scan.batch(self.output, &selection)?;
-        self.map_field(scan, &selection, &mut batch)?;
-        Ok(StripRows::Batch(batch))
+        Ok(StripRows::Batch(self.batch(scan, &selection)?))
     }
 
-    /// Puts what becomes of the mapped field into its place.
-    fn map_field(
-        &self,
-        scan: &StripScan<'_, '_>,
-        selection: &Bitmap,
-        batch: &mut Batch,
-    ) -> Result<()> {
-        let Some((field, map)) = &self.output.map else { return Ok(()) };
-        if batch.column(field).is_none() {
-            return Ok(());
+    /// The selected rows of a strip, the mapped field in its place.
+    fn batch(&self, scan: &StripScan<'_, '_>, selection: &Bitmap) -> Result<Batch> {
+        let mut batch = scan.batch(self.output, selection)?;
+        if let Some((field, map)) = &self.output.map
+            && batch.column(field).is_some()
+        {
+            let picked = picked_rows(selection);
+            let mapped = scan.source.mapped(field, *map, picked.as_deref())?;
+            batch.set_column(Arc::clone(field), mapped);
         }
-        let picked = picked_rows(selection);
-        let mapped = match scan.source.mapped(field, *map, picked.as_deref())? {
-            Some(mapped) => mapped,
-            None => {
-                let column = match &picked {
-                    None => Column::clone(&*scan.source.shared(field)?),
-                    Some(rows) => scan.source.gather(field, rows)?,
-                };
-                let map = *map;
-                let map = move |value: &[u8], out: &mut Vec<u8>| map.apply(value, out);
-                map_column(self.ctx, &column, batch.rows(), None, &map)?
-            }
-        };
-        batch.set_column(Arc::clone(field), mapped);
-        Ok(())
+        Ok(batch)
     }
 
     /// Takes runs out that no stream selector, time or bound lets through. False if the bound
@@ -415,6 +407,21 @@ impl<'s, 'a> StripScan<'s, 'a> {
         (self.part.number, first.saturating_add(rows.start as u64), rows.len() as u64)
     }
 
+    fn origin(&self, picked: Option<Vec<u32>>) -> Result<Origin> {
+        let head = self.block.reader().head_of_block();
+        let in_block = self.block.strip_rows(self.strip).start as u64;
+        let runs = self.source.runs()?;
+        let first_run = runs.first().map_or(0, |(run, _)| *run);
+        let end = |(_, rows): &(usize, Range<usize>)| u32::try_from(rows.end).unwrap_or(u32::MAX);
+        Ok(Origin {
+            part: self.part.number,
+            order: self.part.bounds.cut_lo.saturating_add(head.first_row).saturating_add(in_block),
+            stream: head.first_stream.saturating_add(u32::try_from(first_run).unwrap_or(u32::MAX)),
+            ends: runs.iter().map(end).collect(),
+            picked,
+        })
+    }
+
     /// The wanted columns of the selected rows.
     pub(super) fn batch(&self, output: &ScanOutput, selection: &Bitmap) -> Result<Batch> {
         let picked = picked_rows(selection);
@@ -448,6 +455,9 @@ impl<'s, 'a> StripScan<'s, 'a> {
         }
         if output.positions {
             batch.set_positions(Some(positions(self, selection)?));
+        }
+        if output.origins {
+            batch.set_origin(self.origin(picked)?);
         }
         Ok(batch)
     }

@@ -14,7 +14,7 @@ fn is_separator(b: u8) -> bool {
 pub(super) fn settle(map: TextMap, table: &TemplateTable, template: usize) -> Mapped {
     let text = table.texts().get(template);
     let (_, slots) = table.slots(template);
-    let mut all = Pieces { map, text, pieces: Vec::new(), settled: Vec::new() };
+    let mut all = Pieces { text, pieces: Vec::new(), settled: Vec::new() };
     let mut trial = Trial { map, text: Vec::new(), made: Vec::new(), first: None };
     let mut slot = 0;
     for range in cut(text) {
@@ -69,7 +69,6 @@ fn cut(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
 
 /// The pieces of a template so far.
 struct Pieces<'t> {
-    map: TextMap,
     text: &'t [u8],
     pieces: Vec<Piece>,
     /// What became of the pieces since the last one that is not settled.
@@ -93,14 +92,7 @@ impl<'t> Pieces<'t> {
             self.pieces.push(Piece::Settled(self.settled));
             return Mapped::Pieces(self.pieces);
         }
-        match self.map.whole {
-            None => Mapped::Settled(self.settled),
-            Some(whole) => {
-                let mut made = Vec::with_capacity(self.settled.len());
-                whole(&self.settled, &mut made);
-                Mapped::Settled(made)
-            }
-        }
+        Mapped::Settled(self.settled)
     }
 }
 
@@ -174,11 +166,13 @@ impl Trial {
         };
         self.first = None;
         let settled = match kind {
-            Some(Slot::Int { digits, base, width }) => lengths(digits, base, width).all(|len| {
-                [b'1', b'2']
-                    .into_iter()
-                    .all(|digit| self.same(piece, std::iter::repeat_n(digit, len)))
-            }),
+            Some(Slot::Int { digits, base, width }) => {
+                lengths(digits, base, width).take(LENGTHS).all(|len| {
+                    [b'1', b'2']
+                        .into_iter()
+                        .all(|digit| self.same(piece, std::iter::repeat_n(digit, len)))
+                })
+            }
             Some(Slot::Hex { digits, upper }) => {
                 self.all_same(piece, digits.into(), upper, placed.digit)
             }
@@ -211,6 +205,10 @@ impl Trial {
         }
     }
 }
+
+/// So many lengths stand for all: whether one is even, and whether it is at least four, is all
+/// that a function may tell of it.
+const LENGTHS: usize = 6;
 
 /// How many digits the numbers of a slot have.
 fn lengths(digits: u8, base: u64, width: u8) -> std::ops::RangeInclusive<usize> {

@@ -110,7 +110,7 @@ impl StatsCollector {
     fn wanted_groups(&mut self, ctx: &ExecContext<'_>) -> Result<Vec<u32>> {
         let count = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
         let mut groups: Vec<u32> = (0..count).collect();
-        if let Wanted::Best { field, desc, rows } = &self.wanted
+        if let Wanted::Best { field, desc, rows, .. } = &self.wanted
             && *rows > 0
             && *rows < groups.len()
             && let Some(function) = self.functions.iter_mut().rfind(|f| *f.result == **field)

@@ -30,6 +30,10 @@ impl Input<'_> {
     pub(crate) fn for_each(&self, mut f: impl FnMut(usize, u32)) {
         match (self.selection, self.groups) {
             (None, Numbers::One(group)) => (0..self.batch.rows()).for_each(|row| f(row, *group)),
+            (None, groups @ Numbers::Coded { .. }) => {
+                let rows = 0..self.batch.rows();
+                rows.for_each(|row| f(row, groups.get(row)));
+            }
             (None, Numbers::Each(groups)) => {
                 groups.iter().enumerate().for_each(|(row, group)| f(row, *group));
             }

@@ -31,9 +31,10 @@ pub(super) fn maker(rng: &mut Rng) -> String {
     let condition = if rng.one_in(3) { format!("if ({}) ", no_stream(rng)) } else { String::new() };
     let keep = rng.pick(&["", "", " keep_original_fields", " skip_empty_results"]);
     let field = rng.pick(&FIELDS);
-    match rng.below(18) {
+    match rng.below(19) {
         16 => format!("hash({field}) as made"),
         17 => format!("decolorize {}", rng.pick(&["_msg", "u", "made"])),
+        18 => format!("collapse_nums {condition}at {field}"),
         0..=2 => {
             let (first, second) = (expression(rng, 2), expression(rng, 1));
             format!("math {first} as {}, {second} as made", rng.pick(&["m", "made", "u"]))
@@ -199,6 +200,30 @@ pub(super) fn last(rng: &mut Rng, sketch: &mut Sketch) -> String {
             format!("{kind} {by}{}", functions.join(", "))
         }
     }
+}
+
+/// `patterns`, whose rows come in a fixed order.
+pub(super) fn patterns(rng: &mut Rng, sketch: &mut Sketch) -> String {
+    sketch.ordered = true;
+    let by = rng.pick(&["", "", " by (app)", " by (level, host)", " by (_msg)"]);
+    let baseline = match rng.below(5) {
+        0 => format!(" new against ({})", no_stream(rng)),
+        1 => format!(
+            " new since {}",
+            rng.pick(&["1h", "2024-03-05", "2024-03-05T10:00:00Z", "now-5m"])
+        ),
+        _ => String::new(),
+    };
+    let behind = rng.pick(&[
+        "",
+        "",
+        " | limit 3",
+        " | fields pattern, hits, last",
+        " | sort by (hits desc, pattern) | limit 2",
+        " | fields hits, share",
+        " | sort by (first) | fields example, first",
+    ]);
+    format!("patterns{by}{baseline}{behind}")
 }
 
 /// Options in front of a query.
