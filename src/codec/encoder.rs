@@ -81,6 +81,11 @@ impl Encoder {
         }
     }
 
+    /// Compresses what is small and kept for long, as the heads of pages are.
+    pub(crate) fn heads(&mut self) -> &mut Compressor {
+        &mut self.heads
+    }
+
     /// Whether pages of text may refer to other columns.
     pub(crate) fn refers(&self) -> bool {
         self.options.stays

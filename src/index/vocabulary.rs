@@ -26,8 +26,6 @@ use crate::record::TextVec;
 
 /// A page with a longer word has no vocabulary.
 pub(crate) const WORD_MAX: usize = 256;
-/// The level of zstd for words that stay: they are few, and are kept for long.
-const LEVEL: i32 = 9;
 /// A chunk ends behind so many raw bytes.
 const CHUNK_LEN: usize = 32 << 10;
 /// The most raw bytes of a chunk.
@@ -40,8 +38,6 @@ pub(crate) fn encode_vocabulary(members: &[&TextVec], zstd: &mut Compressor) -> 
     let mut all: Vec<(&[u8], u16)> =
         each.flat_map(|(member, words)| words.iter().map(move |word| (word, member))).collect();
     all.sort_unstable();
-    let mut thorough = Compressor::new(LEVEL);
-    let zstd = if zstd.is_thorough() { &mut thorough } else { zstd };
     let mut chunks = ChunkWriter::new(members.len(), zstd);
     for same in all.chunk_by(|a, b| a.0 == b.0) {
         chunks.word(same);
@@ -189,17 +185,10 @@ impl Vocabulary {
             return 0..self.chunks.len();
         }
         // The last chunk that begins at or before the part is the first that may have it.
-        let place = |at_or_before: &dyn Fn(&[u8]) -> bool| {
-            let (mut low, mut high) = (0, self.chunks.len());
-            while low < high {
-                let middle = low.midpoint(high);
-                if at_or_before(self.firsts.get(middle)) { low = middle + 1 } else { high = middle }
-            }
-            low
-        };
-        let start = place(&|first| first <= part.bytes).saturating_sub(1);
-        let end =
-            place(&|first| first <= part.bytes || part.open.1 && first.starts_with(part.bytes));
+        let at_or_before = |first: &[u8]| first <= part.bytes;
+        let start = self.firsts.partition_point(at_or_before).saturating_sub(1);
+        let goes_on = |first: &[u8]| part.open.1 && first.starts_with(part.bytes);
+        let end = self.firsts.partition_point(|first| at_or_before(first) || goes_on(first));
         start..end
     }
 
@@ -340,7 +329,7 @@ impl VocabularyChunk {
             let words = if part.fold { self.lower() } else { &self.words };
             return find_part(words, part, add);
         }
-        let first = first_from(&self.words, part.bytes);
+        let first = self.words.partition_point(|word| word < part.bytes);
         for word in first..self.words.len() {
             let text = self.words.get(word);
             if !text.starts_with(part.bytes) || !part.open.1 && text.len() > part.bytes.len() {
@@ -369,19 +358,9 @@ impl VocabularyChunk {
     }
 }
 
-/// The first of the words, which ascend, that is not less than `text`.
-fn first_from(words: &TextVec, text: &[u8]) -> usize {
-    let (mut low, mut high) = (0, words.len());
-    while low < high {
-        let middle = low.midpoint(high);
-        if words.get(middle) < text { low = middle + 1 } else { high = middle }
-    }
-    low
-}
-
 /// Whether `word` is among the words, which ascend.
 pub(crate) fn has_word(words: &TextVec, word: &[u8]) -> bool {
-    words.get(first_from(words, word)) == word
+    words.get(words.partition_point(|w| w < word)) == word
 }
 
 /// Calls `f` with the number of each word that has the part, ascending.

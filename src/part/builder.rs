@@ -260,7 +260,7 @@ impl<'a> PartBuilder<'a> {
     }
 
     fn flush_index(&mut self) -> Result<()> {
-        let zstd = &mut self.block.tools().zstd;
+        let zstd = self.block.tools().encoder.heads();
         self.meta.extend(self.index.flush(&mut self.out, zstd)?);
         Ok(())
     }

@@ -32,35 +32,17 @@ impl Names {
 
     /// The number of `name`, by binary search.
     pub(crate) fn id(&self, name: &str) -> Option<u32> {
-        let (mut lo, mut hi) = (0, self.names.len());
-        while lo < hi {
-            let mid = lo.midpoint(hi);
-            match self.names.get(mid).cmp(name.as_bytes()) {
-                std::cmp::Ordering::Equal => return u32::try_from(mid).ok(),
-                std::cmp::Ordering::Less => lo = mid + 1,
-                std::cmp::Ordering::Greater => hi = mid,
-            }
-        }
-        None
+        let i = self.names.partition_point(|n| n < name.as_bytes());
+        let is_there = i < self.names.len() && self.names.get(i) == name.as_bytes();
+        if is_there { u32::try_from(i).ok() } else { None }
     }
 
     /// The numbers of the names that begin with `prefix`.
     pub(crate) fn with_prefix(&self, prefix: &str) -> std::ops::Range<u32> {
         let prefix = prefix.as_bytes();
-        let find = |past: bool| {
-            let (mut lo, mut hi) = (0, self.names.len());
-            while lo < hi {
-                let mid = lo.midpoint(hi);
-                let name = self.names.get(mid);
-                if name < prefix || (past && name.starts_with(prefix)) {
-                    lo = mid + 1;
-                } else {
-                    hi = mid;
-                }
-            }
-            count32(lo)
-        };
-        find(false)..find(true)
+        let start = self.names.partition_point(|name| name < prefix);
+        let end = self.names.partition_point(|name| name < prefix || name.starts_with(prefix));
+        count32(start)..count32(end)
     }
 
     /// In how many rows of the part `id` has a value, labels and stream constants included.

@@ -60,17 +60,12 @@ impl Interner {
         if let Some(id) = self.look(half, value) {
             return id;
         }
-        let id = self.push(value);
-        self.table.insert_unique(place(half), half | u64::from(id), |e| place(*e));
-        id
-    }
-
-    fn push(&mut self, value: &[u8]) -> u32 {
         // A query runs out of memory long before it runs out of numbers.
         let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         self.make_room(value.len());
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
+        self.table.insert_unique(place(half), half | u64::from(id), |e| place(*e));
         id
     }
 

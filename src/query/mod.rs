@@ -22,7 +22,6 @@ mod answer;
 pub mod ast;
 mod batch;
 mod builder;
-mod builder_more;
 mod column;
 mod context;
 mod counters;

@@ -82,6 +82,17 @@ impl TextVec {
         end.saturating_sub(range.start.checked_sub(1).map_or(0, |last| self.end_of(last)))
     }
 
+    /// The number of strings before the first that `goes_before` denies, which must hold of none
+    /// behind that one. By binary search.
+    pub(crate) fn partition_point(&self, goes_before: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if goes_before(self.get(middle)) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
     /// Where string `i` ends; that of the last one past the end.
     fn end_of(&self, i: usize) -> u32 {
         self.ends.get(i).or(self.ends.last()).copied().unwrap_or(0)

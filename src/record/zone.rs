@@ -37,6 +37,22 @@ impl Zone {
         Zone::Named(TimeZone::posix(rule).unwrap())
     }
 
+    /// Zones by how their clocks change; none needs the system's table.
+    #[cfg(test)]
+    pub(crate) const CHANGING: [&str; 6] = [
+        "CET-1CEST,M3.5.0,M10.5.0/3",
+        // Midnight is skipped, and the hour behind it is there twice.
+        "CST5CDT,M3.2.0/0,M11.1.0/1",
+        // Midnight is skipped, and the hour before it is there twice.
+        "<-03>3<-02>,M11.1.0/0,M2.3.0/0",
+        // A minute after midnight the clock goes back into the day before.
+        "NST3:30NDT,M3.2.0/0:01,M11.1.0/0:01",
+        // Half an hour.
+        "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
+        // Midnight lies inside of what is skipped.
+        "XST5XDT,M3.5.0/23:30,M10.5.0/2",
+    ];
+
     /// The first moment, in nanoseconds since 1970 UTC, at which the clock shows `local` or more;
     /// `local` is given as if it were UTC. So a time that a change of the clock repeats stands for
     /// its first moment and one that is skipped for the change, and later local times never come
@@ -103,24 +119,9 @@ fn last_change(zone: &TimeZone, time: i128) -> Option<i128> {
 mod tests {
     use super::*;
 
-    /// Zones by how their clocks change; none needs the system's table.
-    const RULES: [&str; 6] = [
-        "CET-1CEST,M3.5.0,M10.5.0/3",
-        // Midnight is skipped, and the hour behind it is there twice.
-        "CST5CDT,M3.2.0/0,M11.1.0/1",
-        // Midnight is skipped, and the hour before it is there twice.
-        "<-03>3<-02>,M11.1.0/0,M2.3.0/0",
-        // A minute after midnight the clock goes back into the day before.
-        "NST3:30NDT,M3.2.0/0:01,M11.1.0/0:01",
-        // Half an hour.
-        "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
-        // Midnight lies inside of what is skipped.
-        "XST5XDT,M3.5.0/23:30,M10.5.0/2",
-    ];
-
     #[test]
     fn the_first_moment_is_the_one_a_walk_finds() {
-        for rule in RULES {
+        for rule in Zone::CHANGING {
             let zone = Zone::posix(rule);
             let mut change = Timestamp::parse("2024-01-01T00:00:00Z").unwrap().as_nanos();
             for _ in 0..2 {
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn offsets_follow_the_rules() {
         let summer = Timestamp::parse("2024-07-01T00:00:00Z").unwrap();
-        assert_eq!(Zone::posix(RULES[0]).seconds_east(summer), 7_200);
+        assert_eq!(Zone::posix(Zone::CHANGING[0]).seconds_east(summer), 7_200);
         assert_eq!(Zone::Fixed(-60).seconds_east(summer), -60);
         assert_eq!(Zone::Fixed(-60).first_showing(0), 60 * SECOND);
     }

@@ -127,3 +127,30 @@ pub enum MatchPart {
     /// `<W>`
     Word,
 }
+
+impl MatchPart {
+    /// All parts but literals.
+    pub(crate) const PLACEHOLDERS: [MatchPart; 7] = [
+        MatchPart::Number,
+        MatchPart::Uuid,
+        MatchPart::Ip4,
+        MatchPart::Time,
+        MatchPart::Date,
+        MatchPart::DateTime,
+        MatchPart::Word,
+    ];
+
+    /// How it is written in a pattern.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            MatchPart::Literal(text) => text,
+            MatchPart::Number => "<N>",
+            MatchPart::Uuid => "<UUID>",
+            MatchPart::Ip4 => "<IP4>",
+            MatchPart::Time => "<TIME>",
+            MatchPart::Date => "<DATE>",
+            MatchPart::DateTime => "<DATETIME>",
+            MatchPart::Word => "<W>",
+        }
+    }
+}

@@ -43,6 +43,7 @@ pub(crate) use coded::{CodedRows, RowNumbers, Verdicts};
 pub(crate) use eval::{ColumnRef, ColumnSource, FilterScratch};
 pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
 pub(crate) use needs::Needs;
+pub(crate) use pattern::numbers_end;
 pub(crate) use predicate::ValuePredicate;
 pub(crate) use stream::matches_label;
 pub(crate) use template::{PageWords, template_verdicts};

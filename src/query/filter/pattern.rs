@@ -88,13 +88,52 @@ fn is_numeric(part: &MatchPart) -> bool {
 fn match_part(part: &MatchPart, value: &[u8], at: usize) -> Option<usize> {
     match part {
         MatchPart::Literal(text) => literal(value, at, text.as_bytes()),
-        MatchPart::Number => number(value, at),
-        MatchPart::Uuid => numbers(value, at, 5, b"-"),
-        MatchPart::Ip4 => numbers(value, at, 4, b"."),
-        MatchPart::Time => time(value, at),
-        MatchPart::Date => date(value, at),
-        MatchPart::DateTime => date_time(value, at),
         MatchPart::Word => word(value, at),
+        numbers => numbers_end(numbers, value, at, number),
+    }
+}
+
+/// Where the number, or the group of numbers, ends for which a placeholder stands and which begins
+/// at `at`; `number` says where a number ends.
+pub(crate) fn numbers_end(
+    part: &MatchPart,
+    text: &[u8],
+    at: usize,
+    number: impl Fn(&[u8], usize) -> Option<usize> + Copy,
+) -> Option<usize> {
+    let numbers = |at, count, separator: &[u8]| {
+        let first = number(text, at)?;
+        (1..count).try_fold(first, |at, _| number(text, literal(text, at, separator)?))
+    };
+    let time = |at| {
+        let end = numbers(at, 3, b":")?;
+        let fraction = match text.get(end) {
+            Some(b'.' | b',') => number(text, end + 1),
+            _ => None,
+        };
+        Some(fraction.unwrap_or(end))
+    };
+    let date = |at| numbers(at, 3, b"-").or_else(|| numbers(at, 3, b"/"));
+    match part {
+        MatchPart::Literal(_) | MatchPart::Word => None,
+        MatchPart::Number => number(text, at),
+        MatchPart::Uuid => numbers(at, 5, b"-"),
+        MatchPart::Ip4 => numbers(at, 4, b"."),
+        MatchPart::Time => time(at),
+        MatchPart::Date => date(at),
+        MatchPart::DateTime => {
+            let separator = date(at)?;
+            if !matches!(text.get(separator), Some(b'T' | b' ')) {
+                return None;
+            }
+            let end = time(separator + 1)?;
+            let zone = match text.get(end) {
+                Some(b'Z') => Some(end + 1),
+                Some(b'+' | b'-') => numbers(end + 1, 2, b":"),
+                _ => None,
+            };
+            Some(zone.unwrap_or(end))
+        }
     }
 }
 
@@ -126,42 +165,6 @@ fn may_start_number(value: &[u8], at: usize) -> bool {
 
 fn is_word_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
-}
-
-/// `count` numbers with a separator between two.
-fn numbers(value: &[u8], at: usize, count: usize, separator: &[u8]) -> Option<usize> {
-    let mut at = number(value, at)?;
-    for _ in 1..count {
-        at = number(value, literal(value, at, separator)?)?;
-    }
-    Some(at)
-}
-
-fn time(value: &[u8], at: usize) -> Option<usize> {
-    let end = numbers(value, at, 3, b":")?;
-    let fraction = match value.get(end) {
-        Some(b'.' | b',') => number(value, end + 1),
-        _ => None,
-    };
-    Some(fraction.unwrap_or(end))
-}
-
-fn date(value: &[u8], at: usize) -> Option<usize> {
-    numbers(value, at, 3, b"-").or_else(|| numbers(value, at, 3, b"/"))
-}
-
-fn date_time(value: &[u8], at: usize) -> Option<usize> {
-    let separator = date(value, at)?;
-    if !matches!(value.get(separator), Some(b'T' | b' ')) {
-        return None;
-    }
-    let end = time(value, separator + 1)?;
-    let zone = match value.get(end) {
-        Some(b'Z') => Some(end + 1),
-        Some(b'+' | b'-') => numbers(value, end + 1, 2, b":"),
-        _ => None,
-    };
-    Some(zone.unwrap_or(end))
 }
 
 /// A word, possibly empty in front of another character, or one quoted string.

@@ -80,14 +80,7 @@ fn row_of(plan: &Patterns, key: &[String], group: &Group, total: u64) -> Row {
 
 /// The message with placeholders.
 fn pattern(message: &str) -> String {
-    let mut masked = String::new();
-    let mut rest = message;
-    while let Some(first) = rest.chars().next() {
-        let end = rest.find(|c| is_word(c) != is_word(first)).unwrap_or(rest.len());
-        let (run, tail) = rest.split_at(end);
-        masked.push_str(&if is_word(first) { word(run) } else { run.to_owned() });
-        rest = tail;
-    }
+    let masked = each_word(message, word);
     let (mut out, mut done) = (String::new(), 0);
     for found in GROUPS.meta().captures_iter(masked.as_bytes()) {
         let all = found.get_match().unwrap();
@@ -107,12 +100,17 @@ fn word(word: &str) -> String {
 
 /// The text with the numbers of its words replaced.
 pub(super) fn collapse_nums(text: &str) -> String {
+    each_word(text, collapsed)
+}
+
+/// The text with something else in place of each word.
+fn each_word(text: &str, other: fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c| is_word(c) != is_word(first)).unwrap_or(rest.len());
         let (run, tail) = rest.split_at(end);
-        out.push_str(&if is_word(first) { collapsed(run) } else { run.to_owned() });
+        out.push_str(&if is_word(first) { other(run) } else { run.to_owned() });
         rest = tail;
     }
     out

@@ -151,27 +151,20 @@ fn encoding(placeholder: &str, start: usize) -> Parsed<(FormatEncoding, &str)> {
 
 /// The pattern of `pattern_match`, where anything but the known placeholders is text.
 pub(super) fn match_pattern(source: String, anchor: MatchAnchor) -> MatchPattern {
-    const PLACEHOLDERS: &[(&str, MatchPart)] = &[
-        ("<N>", MatchPart::Number),
-        ("<UUID>", MatchPart::Uuid),
-        ("<IP4>", MatchPart::Ip4),
-        ("<TIME>", MatchPart::Time),
-        ("<DATE>", MatchPart::Date),
-        ("<DATETIME>", MatchPart::DateTime),
-        ("<W>", MatchPart::Word),
-    ];
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut rest = source.as_str();
     while let Some(at) = rest.find('<') {
         let (before, open) = rest.split_at(at);
         literal.push_str(before);
-        if let Some((name, part)) = PLACEHOLDERS.iter().find(|(name, _)| open.starts_with(name)) {
+        if let Some(part) =
+            MatchPart::PLACEHOLDERS.into_iter().find(|part| open.starts_with(part.text()))
+        {
             if !literal.is_empty() {
                 parts.push(MatchPart::Literal(std::mem::take(&mut literal)));
             }
-            parts.push(part.clone());
-            rest = open.get(name.len()..).unwrap_or("");
+            rest = open.get(part.text().len()..).unwrap_or("");
+            parts.push(part);
         } else {
             literal.push('<');
             rest = open.get(1..).unwrap_or("");

@@ -1,7 +1,8 @@
 //! `patterns`: what all messages of one kind have in common, as text for `pattern_match`.
 
 use super::collapse::collapse_nums;
-use crate::query::filter::{first_char, is_word_char};
+use crate::query::ast::MatchPart;
+use crate::query::filter::{first_char, is_word_char, numbers_end};
 
 /// Appends the text with its numbers replaced by `<N>`, as `collapse_nums` does, and by `<W>` each
 /// word in which digits are left.
@@ -91,6 +92,10 @@ fn push_word(word: &[u8], out: &mut Vec<u8>) {
 
 const NUMBER: &[u8] = b"<N>";
 
+/// Groups of numbers, the longer ones first where one begins as another does.
+static GROUPS: [MatchPart; 5] =
+    [MatchPart::DateTime, MatchPart::Uuid, MatchPart::Ip4, MatchPart::Time, MatchPart::Date];
+
 /// Appends the text, whose numbers are replaced, with groups of them named: those that the
 /// placeholders of `pattern_match` take for one, from the left.
 pub(crate) fn name_places(masked: &[u8], out: &mut Vec<u8>) {
@@ -111,52 +116,11 @@ pub(crate) fn name_places(masked: &[u8], out: &mut Vec<u8>) {
 
 /// The name of what begins at a number, and where it ends.
 fn place_at(text: &[u8], at: usize) -> (&'static [u8], usize) {
-    let shapes: [(&[u8], Option<usize>); 5] = [
-        (b"<DATETIME>", date_time(text, at)),
-        (b"<UUID>", numbers(text, at, 5, b"-")),
-        (b"<IP4>", numbers(text, at, 4, b".")),
-        (b"<TIME>", time(text, at)),
-        (b"<DATE>", date(text, at)),
-    ];
-    let found = shapes.into_iter().find_map(|(name, end)| Some((name, end?)));
+    let number =
+        |text: &[u8], at: usize| text.get(at..)?.starts_with(NUMBER).then_some(at + NUMBER.len());
+    let end = |group: &MatchPart| numbers_end(group, text, at, number);
+    let found = GROUPS.iter().find_map(|group| Some((group.text().as_bytes(), end(group)?)));
     found.unwrap_or((NUMBER, at + NUMBER.len()))
-}
-
-fn literal(text: &[u8], at: usize, part: &[u8]) -> Option<usize> {
-    text.get(at..)?.starts_with(part).then_some(at + part.len())
-}
-
-/// `count` numbers with a separator between two.
-fn numbers(text: &[u8], at: usize, count: usize, separator: &[u8]) -> Option<usize> {
-    let first = literal(text, at, NUMBER)?;
-    (1..count).try_fold(first, |at, _| literal(text, literal(text, at, separator)?, NUMBER))
-}
-
-fn time(text: &[u8], at: usize) -> Option<usize> {
-    let end = numbers(text, at, 3, b":")?;
-    let fraction = match text.get(end) {
-        Some(b'.' | b',') => literal(text, end + 1, NUMBER),
-        _ => None,
-    };
-    Some(fraction.unwrap_or(end))
-}
-
-fn date(text: &[u8], at: usize) -> Option<usize> {
-    numbers(text, at, 3, b"-").or_else(|| numbers(text, at, 3, b"/"))
-}
-
-fn date_time(text: &[u8], at: usize) -> Option<usize> {
-    let separator = date(text, at)?;
-    if !matches!(text.get(separator), Some(b'T' | b' ')) {
-        return None;
-    }
-    let end = time(text, separator + 1)?;
-    let zone = match text.get(end) {
-        Some(b'Z') => Some(end + 1),
-        Some(b'+' | b'-') => numbers(text, end + 1, 2, b":"),
-        _ => None,
-    };
-    Some(zone.unwrap_or(end))
 }
 
 /// Appends the pattern of a message.

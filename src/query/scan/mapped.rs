@@ -13,8 +13,9 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::block::{BlockScan, StripSource};
+use super::block::BlockScan;
 use super::settle::settle;
+use super::strip::StripSource;
 use crate::codec::Strip;
 use crate::codec::template::{SLOT, TemplateStrip, TemplateTable};
 use crate::error::Result;

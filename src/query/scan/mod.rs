@@ -23,6 +23,7 @@ mod scanner;
 mod settle;
 mod stored;
 mod streams;
+mod strip;
 #[cfg(test)]
 mod template_tests;
 #[cfg(test)]

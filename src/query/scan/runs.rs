@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::block::{BlockScan, StripSource};
+use super::block::BlockScan;
+use super::strip::StripSource;
 use crate::error::Result;
 use crate::part::{ColumnPage, RunConstants};
 use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};

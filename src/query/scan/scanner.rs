@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::block::{BlockScan, StripSource};
+use super::block::BlockScan;
 use super::bound::{Direction, TimeBound};
 use super::deferred::Deferred;
 use super::facts::{Depth, Facts};
 use super::frontier::{OpenPart, ScanFilter, ScanTask};
 use super::mapped::TextMap;
 use super::runs::RunRows;
+use super::strip::StripSource;
 use crate::codec::Bitmap;
 use crate::error::Result;
 use crate::part::ReadContext;

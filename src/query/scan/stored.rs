@@ -1,7 +1,8 @@
 //! Values of some stored rows, found by their places.
 
 use super::PartSet;
-use super::block::{BlockScan, StripSource};
+use super::block::BlockScan;
+use super::strip::StripSource;
 use crate::codec::{STRIP_ROWS, Strip};
 use crate::error::Result;
 use crate::part::{PartReader, ReadContext};

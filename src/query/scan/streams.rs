@@ -1,8 +1,9 @@
 //! Which streams of a part a query selects.
 
-use super::block::{BlockScan, StripSource};
+use super::block::BlockScan;
 use super::frontier::{OpenPart, index_unit};
 use super::scanner::{ScanOutput, StripScan};
+use super::strip::StripSource;
 use super::{PartBounds, PartSet};
 use crate::codec::{Bitmap, STRIP_ROWS};
 use crate::error::{Malformed, Result};

@@ -369,16 +369,6 @@ mod tests {
         }
     }
 
-    /// Zones by how their clocks change, see `Zone`.
-    const RULES: [&str; 6] = [
-        "CET-1CEST,M3.5.0,M10.5.0/3",
-        "CST5CDT,M3.2.0/0,M11.1.0/1",
-        "<-03>3<-02>,M11.1.0/0,M2.3.0/0",
-        "NST3:30NDT,M3.2.0/0:01,M11.1.0/0:01",
-        "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
-        "XST5XDT,M3.5.0/23:30,M10.5.0/2",
-    ];
-
     const MINUTE: i64 = 60_000_000_000;
 
     /// The starts of the buckets of all minutes around a change of the clock, by a walk: the
@@ -409,7 +399,7 @@ mod tests {
     #[test]
     fn buckets_follow_the_changes_of_the_clock() {
         let minutes = [1, 15, 30, 45, 60, 90, 120, 180, 360, 720, 1_440, 2_880];
-        for rule in RULES {
+        for rule in Zone::CHANGING {
             let zone = Zone::posix(rule);
             let mut change = Timestamp::parse("2024-01-01T00:00:00Z").unwrap().as_nanos();
             for _ in 0..2 {
@@ -445,7 +435,7 @@ mod tests {
 
     #[test]
     fn months_and_years_begin_at_local_midnight() {
-        let zone = Zone::posix(RULES[1]);
+        let zone = Zone::posix(Zone::CHANGING[1]);
         let at = |text: &str| Timestamp::parse(text).unwrap().as_nanos();
         let month = BucketFn::of(Step::Month, Decimal::ZERO, zone.clone());
         assert_eq!(month.span(at("2024-03-20T00:00:00Z")).0, at("2024-03-01T05:00:00Z"));

@@ -1,30 +1,16 @@
-//! Queries made by programs instead of from text.
-//!
-//! ```
-//! use loglith::{Filter, Query, field, message};
-//!
-//! let errors = message().word("error") & field("status").at_least("500");
-//! let query = Query::new(errors & !field("path").prefix("/health"))
-//!     .fields(["_time", "_msg"])
-//!     .limit(20);
-//! assert_eq!(
-//!     query.to_string(),
-//!     "error status:>=500 !path:\"/health\"* | fields _time, _msg | limit 20"
-//! );
-//! # let parsed: Query = query.to_string().parse().unwrap();
-//! # assert_eq!(parsed, query);
-//! ```
+//! Filters.
 
-use std::ops::{BitAnd, BitOr, Not};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::{BitAnd, BitOr, Not, RangeInclusive};
 
-use super::ast::{
-    CompareOp, Duration, FieldPattern, Filter, GroupKey, LabelFilter, LabelOp, MESSAGE_FIELD, Pipe,
-    Predicate, Query, QueryOptions, Sort, SortKey, StatsFunction, StatsItem, StreamSelector,
-    TimeFilter, TimeForm, TimePoint, Top, Uniq, ValueSet,
-};
-use super::fault::Fault;
-use super::regex::Regex;
+use super::texts;
 use crate::error::QueryError;
+use crate::query::ast::{
+    CompareOp, Duration, FieldOp, FieldPattern, Filter, LabelFilter, LabelOp, MESSAGE_FIELD,
+    Predicate, Query, StreamSelector, TimeFilter, TimeForm, TimePoint, ValueSet,
+};
+use crate::query::fault::Fault;
+use crate::query::regex::Regex;
 use crate::record::Timestamp;
 
 /// Filters on the field `name`.
@@ -38,6 +24,13 @@ pub fn message() -> FieldFilters {
 }
 
 /// Makes filters on one field; see [`field`].
+///
+/// ```
+/// use loglith::{Query, field};
+///
+/// let filter = field("host").starts_with("web-") & field("took").string_range("a", "m");
+/// assert_eq!(Query::new(filter).to_string(), "host:=\"web-\"* took:string_range(a, m)");
+/// ```
 #[derive(Debug, Clone)]
 pub struct FieldFilters {
     field: FieldPattern,
@@ -127,6 +120,78 @@ impl FieldFilters {
     /// The value is at most `bound`.
     pub fn at_most(self, bound: impl Into<String>) -> Filter {
         self.is(Predicate::Compare { op: CompareOp::LessOrEqual, value: bound.into() })
+    }
+
+    /// As [`word`](FieldFilters::word), in any case.
+    pub fn word_in_any_case(self, text: impl Into<String>) -> Filter {
+        self.is(Predicate::PhraseFold(text.into()))
+    }
+
+    /// As [`prefix`](FieldFilters::prefix), in any case.
+    pub fn prefix_in_any_case(self, text: impl Into<String>) -> Filter {
+        self.is(Predicate::PrefixFold(text.into()))
+    }
+
+    /// The value starts with `text`.
+    pub fn starts_with(self, text: impl Into<String>) -> Filter {
+        self.is(Predicate::ExactPrefix(text.into()))
+    }
+
+    /// The phrases stand in the value in this order.
+    pub fn sequence<T: Into<String>>(self, phrases: impl IntoIterator<Item = T>) -> Filter {
+        self.is(Predicate::Sequence(texts(phrases)))
+    }
+
+    /// `min <= value < max`, by bytes.
+    pub fn string_range(self, min: impl Into<String>, max: impl Into<String>) -> Filter {
+        self.is(Predicate::StringRange { min: min.into(), max: max.into() })
+    }
+
+    /// The length in characters.
+    pub fn len_range(self, characters: RangeInclusive<u64>) -> Filter {
+        let (min, max) = characters.into_inner();
+        self.is(Predicate::LenRange { min, max })
+    }
+
+    /// The value is an IPv4 address from `first` to `last`.
+    pub fn ipv4_range(self, first: Ipv4Addr, last: Ipv4Addr) -> Filter {
+        self.is(Predicate::Ipv4Range { min: first.to_bits(), max: last.to_bits() })
+    }
+
+    /// The value is an address from `first` to `last`; IPv4 counts as `::ffff:a.b.c.d`.
+    pub fn ipv6_range(self, first: Ipv6Addr, last: Ipv6Addr) -> Filter {
+        self.is(Predicate::Ipv6Range { min: first.to_bits(), max: last.to_bits() })
+    }
+
+    /// The value is that of the field `other`.
+    pub fn eq_field(self, other: impl Into<String>) -> Filter {
+        self.is(Predicate::CompareField { op: FieldOp::Equal, other: other.into() })
+    }
+
+    /// The value is less than that of the field `other`: by number if both are numbers, else by
+    /// bytes.
+    pub fn lt_field(self, other: impl Into<String>) -> Filter {
+        self.is(Predicate::CompareField { op: FieldOp::Less, other: other.into() })
+    }
+
+    /// The value is at most that of the field `other`, as [`lt_field`](FieldFilters::lt_field).
+    pub fn le_field(self, other: impl Into<String>) -> Filter {
+        self.is(Predicate::CompareField { op: FieldOp::LessOrEqual, other: other.into() })
+    }
+
+    /// The value is that of `name` in a row of `query`.
+    pub fn in_query(self, query: Query, name: impl Into<String>) -> Filter {
+        let field: String = name.into();
+        let query = Box::new(query.fields([field.as_str()]));
+        self.is(Predicate::In(ValueSet::Query { query, field }))
+    }
+
+    /// The value is a JSON array with one of these scalars.
+    pub fn json_array_contains_any<T: Into<String>>(
+        self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Filter {
+        self.is(Predicate::JsonArrayContainsAny(texts(items)))
     }
 }
 
@@ -233,135 +298,5 @@ impl Not for Filter {
             Filter::Not(inner) => *inner,
             other => Filter::Not(Box::new(other)),
         }
-    }
-}
-
-impl StatsItem {
-    /// A function over all rows, named by its text.
-    pub fn new(function: StatsFunction) -> StatsItem {
-        let result = function.to_string();
-        StatsItem { function, condition: None, result }
-    }
-
-    /// `count()`
-    pub fn count() -> StatsItem {
-        StatsItem::new(StatsFunction::Count(vec![FieldPattern::all()]))
-    }
-
-    /// `sum(field)`
-    pub fn sum(field: impl Into<String>) -> StatsItem {
-        StatsItem::new(StatsFunction::Sum(vec![FieldPattern::Name(field.into())]))
-    }
-
-    /// `avg(field)`
-    pub fn avg(field: impl Into<String>) -> StatsItem {
-        StatsItem::new(StatsFunction::Avg(vec![FieldPattern::Name(field.into())]))
-    }
-
-    /// `min(field)`
-    pub fn min(field: impl Into<String>) -> StatsItem {
-        StatsItem::new(StatsFunction::Min(vec![FieldPattern::Name(field.into())]))
-    }
-
-    /// `max(field)`
-    pub fn max(field: impl Into<String>) -> StatsItem {
-        StatsItem::new(StatsFunction::Max(vec![FieldPattern::Name(field.into())]))
-    }
-
-    /// The same over the rows of `filter` only.
-    pub fn only(mut self, filter: Filter) -> StatsItem {
-        self.condition = Some(filter);
-        self
-    }
-
-    /// The same with its answer in the field `name`.
-    pub fn named(mut self, name: impl Into<String>) -> StatsItem {
-        self.result = name.into();
-        self
-    }
-}
-
-impl Query {
-    /// The rows of `filter`, as they are.
-    pub fn new(filter: Filter) -> Query {
-        Query { options: QueryOptions::default(), filter, pipes: Vec::new() }
-    }
-
-    /// Appends any pipe.
-    pub fn pipe(mut self, pipe: Pipe) -> Query {
-        self.pipes.push(pipe);
-        self
-    }
-
-    /// Keeps these fields; none keeps all.
-    pub fn fields<T: Into<String>>(self, names: impl IntoIterator<Item = T>) -> Query {
-        let fields: Vec<_> = names.into_iter().map(|n| FieldPattern::Name(n.into())).collect();
-        let fields = if fields.is_empty() { vec![FieldPattern::all()] } else { fields };
-        self.pipe(Pipe::Fields(fields))
-    }
-
-    /// Keeps the rows of `filter`.
-    pub fn filter(self, filter: Filter) -> Query {
-        self.pipe(Pipe::Filter(filter))
-    }
-
-    /// At most `n` rows: after a sort the first ones, else the newest.
-    pub fn limit(self, n: u64) -> Query {
-        self.pipe(Pipe::Limit(n))
-    }
-
-    /// Skips `n` rows.
-    pub fn offset(self, n: u64) -> Query {
-        self.pipe(Pipe::Offset(n))
-    }
-
-    /// Sorts by these fields, smallest first; by all fields if there are none.
-    pub fn sort_by<T: Into<String>>(self, names: impl IntoIterator<Item = T>) -> Query {
-        self.sort(names.into_iter().map(Into::into).collect(), false)
-    }
-
-    /// Sorts by these fields, largest first; by all fields if there are none.
-    pub fn sort_by_desc<T: Into<String>>(self, names: impl IntoIterator<Item = T>) -> Query {
-        self.sort(names.into_iter().map(Into::into).collect(), true)
-    }
-
-    fn sort(self, names: Vec<String>, desc: bool) -> Query {
-        let keys: Vec<_> = names.into_iter().map(|field| SortKey { field, desc }).collect();
-        let desc = desc && keys.is_empty();
-        let (partition_by, offset, limit, rank) = (Vec::new(), None, None, None);
-        self.pipe(Pipe::Sort(Sort { keys, desc, partition_by, offset, limit, rank }))
-    }
-
-    /// Aggregates in groups of equal values of `by`.
-    ///
-    /// ```
-    /// use loglith::{Filter, Query, StatsItem};
-    ///
-    /// let per_host = Query::new(Filter::word("error"))
-    ///     .stats(["host"], [StatsItem::count().named("errors")])
-    ///     .sort_by_desc(["errors"]);
-    /// let text = "error | stats by (host) count(*) as errors | sort by (errors desc)";
-    /// assert_eq!(per_host.to_string(), text);
-    /// ```
-    pub fn stats<T: Into<String>>(
-        self,
-        by: impl IntoIterator<Item = T>,
-        items: impl IntoIterator<Item = StatsItem>,
-    ) -> Query {
-        let key = |name: T| GroupKey { field: name.into(), bucket: None };
-        let by = by.into_iter().map(key).collect();
-        self.pipe(Pipe::Stats { by, items: items.into_iter().collect() })
-    }
-
-    /// The distinct values of these fields.
-    pub fn uniq_by<T: Into<String>>(self, names: impl IntoIterator<Item = T>) -> Query {
-        let by = names.into_iter().map(Into::into).collect();
-        self.pipe(Pipe::Uniq(Uniq { by, hits: None, limit: None }))
-    }
-
-    /// The `n` most frequent values of these fields, with their count in the field `hits`.
-    pub fn top<T: Into<String>>(self, n: u64, names: impl IntoIterator<Item = T>) -> Query {
-        let by = names.into_iter().map(Into::into).collect();
-        self.pipe(Pipe::Top(Top { limit: n, by, hits: "hits".to_owned(), rank: None }))
     }
 }
