@@ -92,9 +92,11 @@ pub(crate) trait SubqueryRunner: Sync {
 pub(crate) trait StreamContextSource: Sync {
     /// Visits all rows of the stream of `hit` with times in `range`, deleted ones left out, in
     /// ascending canonical order. The batches have positions and the columns of `fields` (and
-    /// may have more). Ends early on [`Flow::Stop`].
+    /// may have more); times are shifted as those of the query's rows are. Ends early on
+    /// [`Flow::Stop`].
     fn visit_stream(
         &self,
+        ctx: &ExecContext<'_>,
         hit: RowPos,
         range: TimeRange,
         fields: &FieldSet,

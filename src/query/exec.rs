@@ -182,6 +182,8 @@ type StreamTextCache = HashMap<(u32, u32), Arc<[u8]>>;
 struct Storage<'q> {
     parts: &'q dyn PartSet,
     counters: &'q ScanCounters,
+    /// Added to the times of rows, in ns.
+    time_shift: i64,
     texts: Mutex<StreamTextCache>,
     /// A stream whose text could not be read, so that the order of rows is in doubt.
     unread: Mutex<Option<Error>>,
@@ -214,12 +216,14 @@ impl StreamTexts for Storage<'_> {
 impl StreamContextSource for Storage<'_> {
     fn visit_stream(
         &self,
+        ctx: &ExecContext<'_>,
         hit: RowPos,
         range: TimeRange,
         fields: &FieldSet,
         visit: &mut dyn FnMut(Batch) -> Result<Flow>,
     ) -> Result<()> {
-        visit_stream(self.parts, self.counters, hit, range, fields, visit)
+        let output = ScanOutput { time_shift: self.time_shift, ..ScanOutput::stored(fields) };
+        visit_stream(self.parts, self.counters, ctx, hit, range, &output, visit)
     }
 
     fn values_at(&self, field: &str, rows: &[RowPos]) -> Result<TextVec> {
@@ -244,6 +248,7 @@ impl Level<'_> {
         let storage = Storage {
             parts: &*execution.parts,
             counters: &execution.counters,
+            time_shift: plan.time_offset,
             texts: Mutex::default(),
             unread: Mutex::default(),
         };

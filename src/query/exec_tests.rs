@@ -110,7 +110,7 @@ proptest! {
         let query = query(filter, pipes);
         let options = QueryOptions::new().workers(workers).optimise(optimise).prune(prune);
         let got = collect(execute(&parts, &query, &options)).unwrap();
-        let (expected, _) = naive::run(&query, parts.rows(), 0);
+        let (expected, _) = naive::run(&query, parts.rows(), naive::Scope::at(0));
         let expected: Vec<Fields> = expected.into_iter().map(|row| row.fields).collect();
         prop_assert_eq!(sorted(got), sorted(expected));
     }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ast::Query;
-use super::naive;
+use super::naive::{self, Scope};
 use super::testgen::{self, NOW, Rng, STREAM_FIELDS, Sample, Sketch};
 use crate::ingest::IngestOptions;
 use crate::io::SimDisk;
 use crate::options::QueryOptions;
-use crate::record::Timestamp;
+use crate::record::{Timestamp, Zone};
 use crate::store::Store;
 
 const QUERIES: u64 = 10_000;
@@ -69,12 +69,13 @@ fn store(layout: Layout, samples: &[Sample]) -> Store {
 
 type Fields = BTreeMap<String, String>;
 
-fn engine(store: &Store, query: &Query, how: Variation) -> crate::Result<Vec<Fields>> {
-    let options = QueryOptions::new()
+fn engine(store: &Store, query: &Query, zone: Zone, how: Variation) -> crate::Result<Vec<Fields>> {
+    let mut options = QueryOptions::new()
         .now(Timestamp::from_nanos(NOW))
         .prune(how.prune)
         .optimise(how.optimise)
         .workers(how.workers);
+    options.zone = zone;
     let rows = store.query_with(query, &options)?;
     rows.map(|row| Ok(row?.fields().map(|(n, v)| (n.to_owned(), v.to_owned())).collect())).collect()
 }
@@ -83,7 +84,7 @@ fn engine(store: &Store, query: &Query, how: Variation) -> crate::Result<Vec<Fie
 fn comparable(rows: Vec<Fields>, sketch: &Sketch) -> Vec<Fields> {
     let mut rows = rows;
     for row in &mut rows {
-        row.retain(|name, value| name != "_stream_id" && !value.is_empty());
+        row.retain(|_, value| !value.is_empty());
         for name in &sketch.approx {
             if let Some(value) = row.get_mut(name)
                 && let Ok(x) = value.parse::<f64>()
@@ -123,7 +124,9 @@ fn expected(samples: &[Sample], sketch: &Sketch) -> Result<(Query, Vec<Fields>),
         other => return Err(format!("prints as {printed}, which reads as {other:?}")),
     }
     let rows: Vec<naive::Row> = samples.iter().map(|s| s.row.clone()).collect();
-    let (want, _) = naive::run(&query, &rows, NOW);
+    let mut scope = Scope::at(NOW);
+    scope.clock = sketch.zone().1;
+    let (want, _) = naive::run(&query, &rows, scope);
     Ok((query, comparable(want.into_iter().map(|r| r.fields).collect(), sketch)))
 }
 
@@ -134,7 +137,7 @@ fn difference(
     store: &Store,
     how: Variation,
 ) -> Option<String> {
-    let have = match engine(store, query, how) {
+    let have = match engine(store, query, sketch.zone().0, how) {
         Ok(rows) => comparable(rows, sketch),
         Err(e) => return Some(format!("failed: {e}")),
     };
@@ -160,7 +163,8 @@ fn shrunk(samples: Vec<Sample>, mut sketch: Sketch, layout: Layout, how: Variati
         let mut smaller = sketch.clone();
         smaller.parts.remove(part);
         // Without its sort a query may no longer say in which order its rows come.
-        smaller.ordered &= smaller.parts.iter().any(|p| p.starts_with("sort"));
+        smaller.ordered &=
+            smaller.parts.iter().any(|p| p.starts_with("sort") || p.starts_with("stream_context"));
         match differs(&samples, &smaller) {
             Some(w) => (sketch, why) = (smaller, w),
             None => part += 1,

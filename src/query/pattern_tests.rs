@@ -102,7 +102,7 @@ fn patterns_are_the_same_in_every_form() {
     for parts in layouts() {
         for text in QUERIES {
             let query: Query = text.parse().unwrap();
-            let (want, _) = naive::run(&query, parts.rows(), 0);
+            let (want, _) = naive::run(&query, parts.rows(), naive::Scope::at(0));
             let want: Vec<Fields> = want.into_iter().map(|row| row.fields).collect();
             assert!(!want.is_empty(), "{text}");
             for (optimise, workers) in [(true, 1), (true, 3), (false, 2)] {

@@ -4,9 +4,13 @@
 //! quotes, numbers in many spellings, words of other scripts. The queries stay where the answer
 //! is fixed: whatever picks rows does so by a total order. Same seed, same rows and queries.
 
+mod filters;
 mod pipes;
 
-use super::naive::Row;
+use filters::{filter, no_stream, stream, time_range};
+
+use super::naive::{Clock, Row};
+use crate::record::{StreamKey, Zone};
 
 /// 2024-02-28T23:59:50Z, ten seconds before a leap day.
 const START: i64 = 1_709_164_790_000_000_000;
@@ -14,6 +18,16 @@ const START: i64 = 1_709_164_790_000_000_000;
 pub(crate) const NOW: i64 = START + 3_600_000_000_000;
 /// The stream fields of the rows.
 pub(crate) const STREAM_FIELDS: [&str; 2] = ["app", "host"];
+
+/// Zones in which queries run, and their clocks. The last two change theirs between the rows: one
+/// goes over a midnight that it has shown, the other back to before it.
+const ZONES: [(&str, Clock); 5] = [
+    ("UTC", Clock::UTC),
+    ("+02:00", Clock(&[(i64::MIN, 7_200)])),
+    ("-00:30", Clock(&[(i64::MIN, -1_800)])),
+    ("AAA0:00:04BBB-0:00:05,59/0:00:02,300", Clock(&[(i64::MIN, -4), (START + 16_000_000_000, 5)])),
+    ("AAA0BBB0:00:06,59/0:00:03,300", Clock(&[(i64::MIN, 0), (START + 13_000_000_000, -6)])),
+];
 
 /// A small generator of pseudo-random numbers (SplitMix64).
 #[derive(Debug, Clone)]
@@ -47,6 +61,7 @@ impl Rng {
 }
 
 const APPS: [&str; 5] = ["web", "db", "a\"b", "c\\d", "{x,y}"];
+const HOSTS: [&str; 4] = ["h1", "h1", "h2", ""];
 const LEVELS: [&str; 5] = ["info", "info", "warn", "error", "ERROR"];
 const WORDS: [&str; 25] = [
     "GET",
@@ -74,6 +89,18 @@ const WORDS: [&str; 25] = [
     "user:17",
     "\u{bd}",
     "\u{1b}[1;31mred\u{1b}[0m",
+];
+/// Numbers in groups.
+const NUMBERED: [&str; 9] = [
+    "2024-03-05T10:00:17.250Z",
+    "2024/03/05 10:00:17,5",
+    "2024-03-05 10:00:17+01:00",
+    "2edfed59-3e98-4073-bbb2-28d321ca71a7",
+    "10.20.30.40:8080",
+    "1-2-3-4-5-6-7",
+    "1.2.3.4.5.6.7.8",
+    "10:20:30:40:50:60.7",
+    "1/2/3/4/5/6",
 ];
 const MIXED: [&str; 26] = [
     "1",
@@ -127,7 +154,7 @@ fn sample(rng: &mut Rng, id: usize) -> Sample {
     row.set("id", &id.to_string());
     row.set("_msg", &message(rng));
     row.set("app", rng.pick(&APPS));
-    row.set("host", rng.pick(&["h1", "h1", "h2", ""]));
+    row.set("host", rng.pick(&HOSTS));
     row.set("level", rng.pick(&LEVELS));
     let number = i64::try_from(rng.below(200)).unwrap() - 50;
     row.set("i", &if rng.one_in(8) { "n/a".to_owned() } else { number.to_string() });
@@ -160,10 +187,15 @@ fn sample(rng: &mut Rng, id: usize) -> Sample {
         .map(|(k, v)| format!("{k}=\"{}\"", v.replace('\\', "\\\\").replace('"', "\\\"")))
         .collect();
     row.set("_stream", &format!("{{{}}}", labels.join(",")));
-    // One for each stream, as the ids are; answers are compared without them.
-    let id = row.get("_stream").to_owned();
+    let id = stream_id(row.labels.iter().map(|(k, v)| (k.as_str(), v.as_str())));
     row.set("_stream_id", &id);
     Sample { json, row }
+}
+
+/// The id of the stream with these labels.
+fn stream_id<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let labels = labels.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+    StreamKey::new(labels).id().to_string()
 }
 
 fn time(rng: &mut Rng) -> i64 {
@@ -182,6 +214,10 @@ fn message(rng: &mut Rng) -> String {
     let mut text = words.join(rng.pick(&[" ", " ", ", ", "-"]));
     if rng.one_in(3) {
         text.push_str(&format!(" took {}ms id={:08x}", rng.below(2000), rng.next() >> 32));
+    }
+    if rng.one_in(6) {
+        text.push(' ');
+        text.push_str(rng.pick(&NUMBERED));
     }
     if rng.one_in(20) {
         text.push_str("\nsecond line");
@@ -217,6 +253,8 @@ pub(crate) struct Sketch {
     pub(crate) approx: Vec<String>,
     /// Fields that hold JSON objects, whose members have no order.
     pub(crate) json: Vec<String>,
+    /// The query's zone among [`ZONES`].
+    zone: usize,
 }
 
 impl Sketch {
@@ -224,13 +262,24 @@ impl Sketch {
     pub(crate) fn text(&self) -> String {
         self.parts.join(" | ")
     }
+
+    /// The zone in which the query runs, and its clock.
+    pub(crate) fn zone(&self) -> (Zone, Clock) {
+        let (name, clock) = ZONES[self.zone];
+        (Zone::named(name).unwrap_or_else(|| Zone::posix(name)), clock)
+    }
 }
 
 /// A random query over [`rows`].
 pub(crate) fn query(rng: &mut Rng) -> Sketch {
     let options = if rng.one_in(12) { pipes::options(rng) } else { String::new() };
-    let start = format!("{options}{}", filter(rng, 2));
+    let range = if rng.one_in(8) { time_range(rng) + " " } else { String::new() };
+    let start = format!("{options}{range}{}", filter(rng, 2));
     let mut sketch = Sketch { parts: vec![start], ..Sketch::default() };
+    if rng.one_in(15) {
+        sketch.parts.push(pipes::stream_context(rng));
+        sketch.ordered = true;
+    }
     for _ in 0..rng.below(5) {
         let pipe = row_pipe(rng, &mut sketch.ordered);
         sketch.parts.push(pipe);
@@ -238,176 +287,12 @@ pub(crate) fn query(rng: &mut Rng) -> Sketch {
     if rng.one_in(2) {
         last_pipe(rng, &mut sketch);
     }
+    if rng.one_in(4) {
+        // Buckets on days when the clock changes are tested where they are made.
+        let in_buckets = sketch.parts.iter().any(|part| part.contains("by (_time:"));
+        sketch.zone = rng.below(if in_buckets { 3 } else { ZONES.len() });
+    }
     sketch
-}
-
-fn filter(rng: &mut Rng, depth: usize) -> String {
-    if depth == 0 || rng.one_in(3) {
-        return leaf(rng);
-    }
-    let kind = rng.below(4);
-    let mut sub = || filter(rng, depth - 1);
-    match kind {
-        0 => format!("({} or {})", sub(), sub()),
-        1 => format!("!({})", sub()),
-        2 => format!("({} {} {})", sub(), sub(), sub()),
-        _ => format!("({} and not {})", sub(), sub()),
-    }
-}
-
-fn leaf(rng: &mut Rng) -> String {
-    match rng.below(13) {
-        11 => {
-            let from = rng.pick(&["level", "app", "ip", "id"]);
-            let how = rng.pick(&["any", "all"]);
-            format!("{}:contains_{how}({} | fields {from})", rng.pick(&FIELDS), no_stream(rng))
-        }
-        12 => format!("{}*:{}", rng.pick(&["n", "i", "r", "nosuch"]), text_predicate(rng)),
-        10 => {
-            let (field, inner) = (rng.pick(&FIELDS), no_stream(rng));
-            let end = rng.pick(&["fields", "uniq by"]);
-            let from = rng.pick(&FIELDS);
-            format!("{field}:in({inner} | {end} ({from}))")
-                .replace(&format!("fields ({from})"), &format!("fields {from}"))
-        }
-        0 => "*".to_owned(),
-        1 if rng.one_in(4) => {
-            format!("_stream_id:in({} {} | fields _stream_id)", stream(rng), no_stream(rng))
-        }
-        1 => stream(rng),
-        2 => time_filter(rng),
-        3 | 4 => text_predicate(rng),
-        5 => {
-            let number = rng.pick(&[
-                "17",
-                "0",
-                "-5",
-                "1KB",
-                "30s",
-                "10.0.0.2",
-                "0x10",
-                "abc",
-                "9007199254740992",
-                "9007199254740992.5",
-                "2024-02-29T00:00:00Z",
-            ]);
-            if rng.one_in(4) {
-                let (open, close) = (rng.pick(&["(", "["]), rng.pick(&[")", "]"]));
-                let low = rng.pick(&["-5", "0", "9007199254740992", "1.1"]);
-                let high = rng.pick(&["17", "1.1", "9007199254740993", "inf"]);
-                return format!("{}:range{open}{low},{high}{close}", rng.pick(&["i", "d", "id"]));
-            }
-            let op = rng.pick(&[">", ">=", "<", "<="]);
-            format!("{}:{op}{}", rng.pick(&["i", "d", "id", "ip", "rare", "u"]), quote(number))
-        }
-        _ => format!("{}:{}", rng.pick(&FIELDS), text_predicate(rng)),
-    }
-}
-
-fn text_predicate(rng: &mut Rng) -> String {
-    let word = *[rng.pick(&WORDS), rng.pick(&MIXED), rng.pick(&LEVELS), rng.pick(&ADDRESSES)]
-        .get(rng.below(4))
-        .unwrap();
-    let chars: Vec<char> = word.chars().collect();
-    let part: String = chars[..1 + rng.below(chars.len())].iter().collect();
-    let (upper, expression) = (quote(&word.to_uppercase()), quote(&escape_regex(&part)));
-    let (word, part) = (quote(word), quote(&part));
-    let other = quote(rng.pick(&WORDS));
-    match rng.below(20) {
-        18 | 19 => {
-            let patterns = [
-                "took <N>ms",
-                "id=<N>",
-                "<IP4>",
-                "<W>=1",
-                "user:<N>",
-                "<DATE>T<TIME>",
-                "<DATETIME>",
-                "/path/<N>",
-                "<N>",
-                "<W>",
-                "<W>.<W>",
-                "",
-            ];
-            let anchor = rng.pick(&["", "_full", "_prefix", "_suffix"]);
-            format!("pattern_match{anchor}({})", quote(rng.pick(&patterns)))
-        }
-        15 => rng.pick(&["ipv6_range(\"::ffff:10.0.0.0/120\")", "ipv6_range(\"::/0\")"]).to_owned(),
-        16 => format!("json_array_contains_any(a, {word}, true)"),
-        17 => {
-            let case = rng.pick(&["Error", "ERROR", "GET", "needle", "Other Needle"]);
-            format!("{}_common_case({})", rng.pick(&["equals", "contains"]), quote(case))
-        }
-        0..=2 => word,
-        3 => format!("{part}*"),
-        4 => format!("i({upper})"),
-        5 => format!("i({part}*)"),
-        6 => format!("={word}"),
-        7 => format!("={part}*"),
-        8 => format!("in({word},{other},\"needle\")"),
-        9 => format!("contains_any({word},{other})"),
-        10 => format!("contains_all({word},{other})"),
-        11 => format!("seq({word},{other})"),
-        12 => format!("~{expression}"),
-        13 => rng.pick(&["~\"^[0-9]+$\"", "~\"(?i)err(or)?\\\\b\"", "~\"t.*t|5\"", "~\"\""]).into(),
-        _ => rng.pick(&["*", "\"\"", "len_range(2,5)", "ipv4_range(\"10.0.0.0/24\")"]).to_owned(),
-    }
-}
-
-/// Puts a backslash before what means something in a regular expression.
-fn escape_regex(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if "\\.+*?()|[]{}^$".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
-}
-
-fn stream(rng: &mut Rng) -> String {
-    let app = quote(rng.pick(&APPS));
-    match rng.below(6) {
-        0 => format!("{{app={app}}}"),
-        1 => format!("{{app!={app},host=\"h1\"}}"),
-        2 => "{host=\"\"}".to_owned(),
-        3 => format!("{{app in ({app},\"web\")}}"),
-        4 => "{app=~\"w.b|db\"}".to_owned(),
-        _ => "{host!~\"h[12]\" or app=\"db\"}".to_owned(),
-    }
-}
-
-fn time_filter(rng: &mut Rng) -> String {
-    let moment = |rng: &mut Rng| {
-        rng.pick(&[
-            "2024-02-28T23:59:55Z",
-            "2024-02-29T00:00:00Z",
-            "2024-02-29T00:00:03.5Z",
-            "2024-02-29T01:00:05+01:00",
-            "2024-02-29Z",
-            "2024-03-01Z",
-        ])
-    };
-    let (a, b) = (moment(rng), moment(rng));
-    match rng.below(7) {
-        5 => format!(
-            "_time:day_range[{}, 23:59:57){}",
-            rng.pick(&["00:00", "23:59"]),
-            rng.pick(&["", " offset 1h", " offset -10s"])
-        )
-        .replace("23:59:57", rng.pick(&["00:00", "24:00", "01:00"])),
-        6 => format!(
-            "_time:week_range{}{}",
-            rng.pick(&["[Wed, Thu)", "[Thu, Sat]", "(Sun, Wed]"]),
-            rng.pick(&["", " offset 2h"])
-        ),
-        0 => format!("_time:{a}"),
-        1 => format!("_time:[{a},{b})"),
-        2 => format!("_time:({a},{b}]"),
-        3 => format!("_time:{}{a}", rng.pick(&[">", ">=", "<", "<="])),
-        _ => "_time:1h".to_owned(),
-    }
 }
 
 fn some_fields(rng: &mut Rng, most: usize) -> Vec<&'static str> {
@@ -472,11 +357,6 @@ fn row_pipe(rng: &mut Rng, ordered: &mut bool) -> String {
     }
 }
 
-/// A filter that asks rows only.
-fn no_stream(rng: &mut Rng) -> String {
-    format!("{}:{}", rng.pick(&FIELDS), text_predicate(rng))
-}
-
 fn last_pipe(rng: &mut Rng, sketch: &mut Sketch) {
     sketch.ordered = false;
     let fields = some_fields(rng, 2).join(", ");
@@ -524,7 +404,9 @@ fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
     let mut functions = Vec::new();
     for i in 0..1 + rng.below(3) {
         let field = rng.pick(&["i", "d", "u", "rare", "id", "nosuch"]);
-        let function = match rng.below(20) {
+        let function = match rng.below(22) {
+            20 => "rate()".to_owned(),
+            21 => format!("rate_sum({field}, {})", if field == "i" { "id" } else { "i" }),
             16 => format!("row_min({field}, level, n*, id)"),
             17 => format!("row_max({field}, _time, i)"),
             18 => format!("json_values(id, {field}) sort by ({field} desc, id) limit 4"),
@@ -545,7 +427,7 @@ fn stats(rng: &mut Rng, sketch: &mut Sketch) -> String {
             11 => format!("values(id) limit {}", 1 + rng.below(4)),
             _ => "uniq_values(u)".to_owned(),
         };
-        if ["sum", "avg", "stddev"].iter().any(|f| function.starts_with(f)) {
+        if ["sum", "avg", "stddev", "rate_sum"].iter().any(|f| function.starts_with(f)) {
             sketch.approx.push(format!("r{i}"));
         }
         if ["row_", "json"].iter().any(|f| function.starts_with(f)) {
@@ -585,7 +467,8 @@ mod tests {
             row_max json_values offset time_offset global_filter contains_any( contains_all( \
             pattern_match pattern_match_full pattern_match_prefix pattern_match_suffix \
             _time:month _time:week day_range week_range keep_original_fields \
-            skip_empty_results result_prefix drop_duplicates rows( inner";
+            skip_empty_results result_prefix drop_duplicates rows( inner \
+            rate() rate_sum( stream_context _stream_id: prettify";
         for family in families.split_ascii_whitespace() {
             let count = texts.iter().filter(|text| text.contains(family)).count();
             assert!(count >= 5, "{family} comes up {count} times");

@@ -27,6 +27,7 @@ impl SubqueryRunner for NoStorage {
 impl StreamContextSource for NoStorage {
     fn visit_stream(
         &self,
+        _: &ExecContext<'_>,
         _: RowPos,
         _: TimeRange,
         _: &FieldSet,

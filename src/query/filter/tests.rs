@@ -215,7 +215,7 @@ proptest! {
                 {
                     row.set(name, value);
                 }
-                crate::query::naive::matches(&filter, &row, 0)
+                crate::query::naive::matches(&filter, &row, crate::query::naive::Scope::at(0))
             })
             .collect();
         prop_assert_eq!(selected(&compiled, &batch, &Bitmap::full(rows.len())), expected);

@@ -6,22 +6,22 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 
 use super::value::{covered, ipv4, quantity};
-use super::{Row, pattern, text};
+use super::{Row, Scope, pattern, text};
 use crate::query::ast::{
-    CompareOp, FieldOp, FieldPattern, Filter, LabelOp, Predicate, RangeBound, StreamSelector,
-    TimeFilter, TimeForm, TimePoint, ValueSet, WeekRange,
+    CompareOp, FieldOp, FieldPattern, Filter, LabelOp, Predicate, RangeBound, STREAM_ID_FIELD,
+    StreamIds, StreamSelector, TimeFilter, TimeForm, TimePoint, ValueSet, WeekRange,
 };
 
 /// Letters, decimal digits and `_` of any script.
 static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{Nd}_]$").unwrap());
 
 /// Whether the row passes.
-pub(crate) fn matches(filter: &Filter, row: &Row, now: i64) -> bool {
+pub(crate) fn matches(filter: &Filter, row: &Row, scope: Scope) -> bool {
     match filter {
         Filter::All => true,
-        Filter::And(list) => list.iter().all(|f| matches(f, row, now)),
-        Filter::Or(list) => list.iter().any(|f| matches(f, row, now)),
-        Filter::Not(f) => !matches(f, row, now),
+        Filter::And(list) => list.iter().all(|f| matches(f, row, scope)),
+        Filter::Or(list) => list.iter().any(|f| matches(f, row, scope)),
+        Filter::Not(f) => !matches(f, row, scope),
         Filter::Field { field: FieldPattern::Name(name), predicate } => {
             holds(predicate, row.get(name), row)
         }
@@ -30,12 +30,18 @@ pub(crate) fn matches(filter: &Filter, row: &Row, now: i64) -> bool {
             .iter()
             .any(|(name, value)| name.starts_with(prefix.as_str()) && holds(predicate, value, row)),
         Filter::Stream(selector) => stream_matches(selector, row),
-        Filter::Time(t) => time_matches(t, row.time, now),
-        Filter::DayRange(d) => {
-            let local = (row.time + d.offset.unwrap_or(0)).rem_euclid(86_400_000_000_000);
-            d.start <= local && local < d.end
+        Filter::StreamId(StreamIds::List(ids)) => {
+            ids.iter().any(|id| id.to_string() == row.get(STREAM_ID_FIELD))
         }
-        Filter::WeekRange(w) => week_matches(w, row.time),
+        Filter::Time(t) => {
+            let (min, max) = time_bounds(t, scope);
+            min.is_none_or(|min| min <= row.time) && max.is_none_or(|max| row.time <= max)
+        }
+        Filter::DayRange(d) => {
+            let of_day = local(row.time, d.offset, scope).rem_euclid(86_400_000_000_000);
+            d.start <= of_day && of_day < d.end
+        }
+        Filter::WeekRange(w) => week_matches(w, local(row.time, w.offset, scope)),
         other => panic!("the naive evaluator does not know {other:?}"),
     }
 }
@@ -204,46 +210,75 @@ fn stream_matches(selector: &StreamSelector, row: &Row) -> bool {
 }
 
 /// First and last nanosecond of a point in time.
-fn point(p: &TimePoint, now: i64) -> (i64, i64) {
+fn point(p: &TimePoint, scope: Scope) -> (i64, i64) {
     match p {
-        TimePoint::Now => (now, now),
-        TimePoint::BeforeNow(d) => (now - d.nanos, now - d.nanos),
+        TimePoint::Now => (scope.now, scope.now),
+        TimePoint::BeforeNow(d) => (scope.now - d.nanos, scope.now - d.nanos),
         TimePoint::Text(t) => {
-            let (lo, hi, _) = covered(t).unwrap_or_else(|| panic!("a time: {t}"));
+            let (lo, hi, _) = covered(t, scope.clock).unwrap_or_else(|| panic!("a time: {t}"));
             (lo, hi)
         }
     }
 }
 
-fn time_matches(filter: &TimeFilter, time: i64, now: i64) -> bool {
-    let time = time + filter.offset.as_ref().map_or(0, |d| d.nanos);
-    match &filter.form {
-        TimeForm::Last(d) => now - d.nanos <= time && time < now,
-        TimeForm::OlderThan(d) => time < now - d.nanos,
+/// The first and the last time that pass; `None` where the range is open.
+fn time_bounds(filter: &TimeFilter, scope: Scope) -> (Option<i64>, Option<i64>) {
+    let now = scope.now;
+    let (min, max) = match &filter.form {
+        TimeForm::Last(d) => (Some(now - d.nanos), Some(now - 1)),
+        TimeForm::OlderThan(d) => (None, Some(now - d.nanos - 1)),
         TimeForm::At(p) => {
-            let (lo, hi) = point(p, now);
-            lo <= time && time <= hi
+            let (lo, hi) = point(p, scope);
+            (Some(lo), Some(hi))
         }
         TimeForm::Compare { op, point: p } => {
-            let (lo, hi) = point(p, now);
+            let (lo, hi) = point(p, scope);
             match op {
-                CompareOp::Greater => time > lo,
-                CompareOp::GreaterOrEqual => time >= lo,
-                CompareOp::Less => time < lo,
-                CompareOp::LessOrEqual => time <= hi,
+                CompareOp::Greater => (Some(lo + 1), None),
+                CompareOp::GreaterOrEqual => (Some(lo), None),
+                CompareOp::Less => (None, Some(lo - 1)),
+                CompareOp::LessOrEqual => (None, Some(hi)),
             }
         }
         TimeForm::Range { min, min_inclusive, max, max_inclusive } => {
-            let ((lo, _), (end_lo, end_hi)) = (point(min, now), point(max, now));
-            let above = time > lo || (*min_inclusive && time == lo);
-            above && if *max_inclusive { time <= end_hi } else { time < end_lo }
+            let ((lo, _), (end_lo, end_hi)) = (point(min, scope), point(max, scope));
+            let last = if *max_inclusive { end_hi } else { end_lo - 1 };
+            (Some(lo + i64::from(!min_inclusive)), Some(last))
         }
-        TimeForm::UpToNow => time < now,
+        TimeForm::UpToNow => (None, Some(now - 1)),
+    };
+    let earlier = filter.offset.as_ref().map_or(0, |d| d.nanos);
+    (min.map(|t| t - earlier), max.map(|t| t - earlier))
+}
+
+/// The seconds of the range of time that a query asks for; one without a closed range.
+pub(super) fn seconds(filter: &Filter, scope: Scope) -> f64 {
+    let (mut min, mut max) = (None, None);
+    let mut open = vec![filter];
+    while let Some(filter) = open.pop() {
+        match filter {
+            Filter::And(list) => open.extend(list),
+            Filter::Time(t) => {
+                let (lo, hi) = time_bounds(t, scope);
+                min = min.max(lo);
+                max = [max, hi].into_iter().flatten().min();
+            }
+            _ => {}
+        }
+    }
+    match (min, max) {
+        (Some(min), Some(max)) if min <= max => (max - min + 1) as f64 / 1e9,
+        _ => 1.0,
     }
 }
 
-fn week_matches(week: &WeekRange, time: i64) -> bool {
-    let day = (time + week.offset.unwrap_or(0)).div_euclid(86_400_000_000_000);
+/// What a clock shows at a time: that of an offset, or of the query's zone.
+fn local(time: i64, offset: Option<i64>, scope: Scope) -> i64 {
+    offset.map_or_else(|| scope.clock.shown(time), |ahead| time + ahead)
+}
+
+fn week_matches(week: &WeekRange, local: i64) -> bool {
+    let day = local.div_euclid(86_400_000_000_000);
     // 1970-01-01 was a Thursday; Sunday is 0.
     let day = (day + 4).rem_euclid(7);
     let (start, end) = (week.start as i64, week.end as i64);

@@ -1,25 +1,25 @@
 //! Arithmetic in floats.
 
-use super::Row;
 use super::stats::print_float;
 use super::value::{Exact, decimal, number};
+use super::{Row, Scope};
 use crate::query::ast::{MathExpr, MathFunction, MathItem, MathOp};
 
 /// Sets the results of the expressions; later ones see those of earlier ones.
-pub(super) fn apply(items: &[MathItem], row: &mut Row, now: i64) {
+pub(super) fn apply(items: &[MathItem], row: &mut Row, scope: Scope) {
     for item in items {
-        let value = evaluate(&item.expr, row, now);
+        let value = evaluate(&item.expr, row, scope);
         row.set(&item.result, &print_float(value));
     }
 }
 
-fn evaluate(expr: &MathExpr, row: &Row, now: i64) -> f64 {
+fn evaluate(expr: &MathExpr, row: &Row, scope: Scope) -> f64 {
     match expr {
         MathExpr::Number(n) => number(&n.text).unwrap_or(f64::NAN),
         MathExpr::Field(name) => number(row.get(name)).unwrap_or(f64::NAN),
-        MathExpr::Negate(inner) => -evaluate(inner, row, now),
+        MathExpr::Negate(inner) => -evaluate(inner, row, scope),
         MathExpr::Binary { op, left, right } => {
-            let (a, b) = (evaluate(left, row, now), evaluate(right, row, now));
+            let (a, b) = (evaluate(left, row, scope), evaluate(right, row, scope));
             match op {
                 MathOp::Power => a.powf(b),
                 MathOp::Multiply => a * b,
@@ -35,7 +35,7 @@ fn evaluate(expr: &MathExpr, row: &Row, now: i64) -> f64 {
             }
         }
         MathExpr::Call { function, args } => {
-            let args: Vec<f64> = args.iter().map(|arg| evaluate(arg, row, now)).collect();
+            let args: Vec<f64> = args.iter().map(|arg| evaluate(arg, row, scope)).collect();
             let known = || args.iter().copied().filter(|x| !x.is_nan());
             match function {
                 MathFunction::Abs => args[0].abs(),
@@ -45,7 +45,7 @@ fn evaluate(expr: &MathExpr, row: &Row, now: i64) -> f64 {
                 MathFunction::Ln => args[0].ln(),
                 MathFunction::Max => known().reduce(f64::max).unwrap_or(f64::NAN),
                 MathFunction::Min => known().reduce(f64::min).unwrap_or(f64::NAN),
-                MathFunction::Now => now as f64,
+                MathFunction::Now => scope.now as f64,
                 MathFunction::Round if args.len() == 1 => args[0].round(),
                 MathFunction::Round => round(args[0], args[1]),
                 MathFunction::Rand => panic!("rand() is not for the naive evaluator"),

@@ -11,6 +11,8 @@
 )]
 
 mod bytes;
+mod clock;
+mod context;
 mod extract;
 mod filter;
 mod format;
@@ -26,6 +28,7 @@ mod value;
 
 use std::collections::BTreeMap;
 
+pub(crate) use clock::Clock;
 pub(crate) use filter::matches;
 pub(crate) use value::{compare, number, print_time};
 
@@ -70,15 +73,33 @@ pub(crate) enum Order {
     Arrival,
 }
 
+/// What the times of a query are relative to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope {
+    /// Nanoseconds since 1970.
+    pub(crate) now: i64,
+    /// That of the query's zone.
+    pub(crate) clock: Clock,
+    /// The length of the query's own range of time, for rates.
+    seconds: f64,
+}
+
+impl Scope {
+    /// Queries in UTC.
+    pub(crate) fn at(now: i64) -> Scope {
+        Scope { now, clock: Clock::UTC, seconds: 1.0 }
+    }
+}
+
 /// Runs `query` over `rows`, which come in append order.
-pub(crate) fn run(query: &Query, rows: &[Row], now: i64) -> (Vec<Row>, Order) {
-    Runner { all: rows, now, options: QueryOptions::default() }.run(query)
+pub(crate) fn run(query: &Query, rows: &[Row], scope: Scope) -> (Vec<Row>, Order) {
+    Runner { all: rows, scope, options: QueryOptions::default() }.run(query)
 }
 
 /// What a query and its subqueries share.
 struct Runner<'a> {
     all: &'a [Row],
-    now: i64,
+    scope: Scope,
     /// Those of the query around this one.
     options: QueryOptions,
 }
@@ -86,7 +107,7 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn run(&self, query: &Query) -> (Vec<Row>, Order) {
         let runner = self.within(&query.options);
-        let now = self.now;
+        let scope = Scope { seconds: filter::seconds(&query.filter, self.scope), ..self.scope };
         let mut rows: Vec<Row> = self.all.to_vec();
         rows.sort_by(|a, b| {
             (a.time, a.get("_stream").as_bytes()).cmp(&(b.time, b.get("_stream").as_bytes()))
@@ -99,13 +120,20 @@ impl Runner<'_> {
                 row.set("_time", &time);
             }
         }
-        for filter in [Some(&query.filter), runner.options.global_filter.as_deref()] {
-            let filter = filter.map(|f| runner.with_values(f));
-            rows.retain(|r| filter.as_ref().is_none_or(|f| matches(f, r, now)));
-        }
+        let filters = [Some(&query.filter), runner.options.global_filter.as_deref()];
+        let filters: Vec<Filter> =
+            filters.into_iter().flatten().map(|f| runner.with_values(f)).collect();
+        let stored = rows;
+        let is_hit = |i: &usize| filters.iter().all(|f| matches(f, &stored[*i], scope));
+        let hits: Vec<usize> = (0..stored.len()).filter(is_hit).collect();
+        let mut rows: Vec<Row> = hits.iter().map(|i| stored[*i].clone()).collect();
         let mut order = Order::Canonical;
         for pipe in &query.pipes {
             match pipe {
+                Pipe::StreamContext(plan) => {
+                    rows = context::around(plan, &stored, &hits);
+                    order = Order::Arrival;
+                }
                 Pipe::Union(right) => {
                     rows.extend(runner.right_side(right));
                     order = Order::Arrival;
@@ -115,14 +143,14 @@ impl Runner<'_> {
                 }
                 Pipe::Filter(filter) => {
                     let pipe = Pipe::Filter(runner.with_values(filter));
-                    (rows, order) = pipe::apply(&pipe, rows, order, now);
+                    (rows, order) = pipe::apply(&pipe, rows, order, scope);
                 }
                 Pipe::Patterns(Patterns { by, baseline: Some(Baseline::Rows(filter)) }) => {
                     let baseline = Some(Baseline::Rows(runner.with_values(filter)));
                     let pipe = Pipe::Patterns(Patterns { by: by.clone(), baseline });
-                    (rows, order) = pipe::apply(&pipe, rows, order, now);
+                    (rows, order) = pipe::apply(&pipe, rows, order, scope);
                 }
-                pipe => (rows, order) = pipe::apply(pipe, rows, order, now),
+                pipe => (rows, order) = pipe::apply(pipe, rows, order, scope),
             }
         }
         (rows, order)
@@ -135,7 +163,7 @@ impl Runner<'_> {
         let filters = [options.global_filter.take(), own.global_filter.clone()];
         let filters: Vec<Filter> = filters.into_iter().flatten().map(|f| *f).collect();
         options.global_filter = (!filters.is_empty()).then(|| Box::new(Filter::And(filters)));
-        Runner { all: self.all, now: self.now, options }
+        Runner { all: self.all, scope: self.scope, options }
     }
 
     fn right_side(&self, right: &RightSide) -> Vec<Row> {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::filter::is_word;
 use super::value::{compare, print_time, rfc3339};
-use super::{Row, matches};
+use super::{Row, Scope, matches};
 use crate::query::Regex;
 use crate::query::ast::Patterns;
 
@@ -34,7 +34,7 @@ struct Group {
 }
 
 /// The rows that `patterns` makes of `rows`.
-pub(super) fn patterns(plan: &Patterns, rows: &[Row], now: i64) -> Vec<Row> {
+pub(super) fn patterns(plan: &Patterns, rows: &[Row], scope: Scope) -> Vec<Row> {
     let baseline = plan.baseline.as_ref().map(|b| b.filter());
     let mut groups: BTreeMap<Vec<String>, Group> = BTreeMap::new();
     let mut total = 0;
@@ -42,7 +42,7 @@ pub(super) fn patterns(plan: &Patterns, rows: &[Row], now: i64) -> Vec<Row> {
         let mut key: Vec<String> = plan.by.iter().map(|f| row.get(f).to_owned()).collect();
         key.push(pattern(row.get("_msg")));
         let group = groups.entry(key).or_default();
-        if baseline.as_ref().is_some_and(|b| matches(b, row, now)) {
+        if baseline.as_ref().is_some_and(|b| matches(b, row, scope)) {
             group.known = true;
             continue;
         }
@@ -101,6 +101,23 @@ fn word(word: &str) -> String {
 /// The text with the numbers of its words replaced.
 pub(super) fn collapse_nums(text: &str) -> String {
     each_word(text, collapsed)
+}
+
+/// The text, whose numbers are replaced, with groups of them named, one kind after the other.
+pub(super) fn prettified(collapsed: &str) -> String {
+    let named = collapsed
+        .replace("<N>-<N>-<N>-<N>-<N>", "<UUID>")
+        .replace("<N>.<N>.<N>.<N>", "<IP4>")
+        .replace("<N>:<N>:<N>", "<TIME>")
+        .replace("<TIME>.<N>", "<TIME>")
+        .replace("<TIME>,<N>", "<TIME>")
+        .replace("<N>-<N>-<N>", "<DATE>")
+        .replace("<N>/<N>/<N>", "<DATE>")
+        .replace("<DATE>T<TIME>", "<DATETIME>")
+        .replace("<DATE> <TIME>", "<DATETIME>");
+    ["Z", "+<N>:<N>", "-<N>:<N>"]
+        .into_iter()
+        .fold(named, |text, zone| text.replace(&format!("<DATETIME>{zone}"), "<DATETIME>"))
 }
 
 /// The text with something else in place of each word.

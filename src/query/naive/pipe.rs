@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::value::compare;
-use super::{Order, Row, matches, patterns, running, stats, text};
+use super::{Order, Row, Scope, matches, patterns, running, stats, text};
 use crate::query::ast::{FieldPattern, Pipe, RenamePair, Sort, Top, Uniq};
 
 /// The rows behind `pipe`, and how they are ordered.
-pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec<Row>, Order) {
+pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, scope: Scope) -> (Vec<Row>, Order) {
     let mut rows = rows;
     match pipe {
-        Pipe::Filter(f) => rows.retain(|r| matches(f, r, now)),
+        Pipe::Filter(f) => rows.retain(|r| matches(f, r, scope)),
         Pipe::Fields(keep) => {
             let kept = |name: &str| keep.iter().any(|p| p.matches(name));
             rows.iter_mut().for_each(|r| r.fields.retain(|name, _| kept(name)));
@@ -38,7 +38,7 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
         }
         Pipe::Sort(sort) => return (sorted(sort, rows), Order::Arrival),
         Pipe::Stats { by, items } => {
-            return (stats::aggregate(by, items, &rows, now), Order::Arrival);
+            return (stats::aggregate(by, items, &rows, scope), Order::Arrival);
         }
         Pipe::Uniq(uniq) => return (distinct(uniq, &rows), Order::Arrival),
         Pipe::Top(top) => return (most_frequent(top, &rows), Order::Arrival),
@@ -54,7 +54,7 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
         }
         Pipe::DropEmptyFields => rows.retain(|r| !r.fields.is_empty()),
         Pipe::Unroll(plan) => {
-            let unrolled = |r: &Row| match is_changed(pipe, r, now) {
+            let unrolled = |r: &Row| match is_changed(pipe, r, scope) {
                 true => text::unrolled(&plan.fields, r),
                 false => vec![r.clone()],
             };
@@ -62,7 +62,7 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
         }
         Pipe::RunningStats(plan) => return (running::running(plan, false, &rows), Order::Arrival),
         Pipe::TotalStats(plan) => return (running::running(plan, true, &rows), Order::Arrival),
-        Pipe::Patterns(plan) => return (patterns::patterns(plan, &rows, now), Order::Arrival),
+        Pipe::Patterns(plan) => return (patterns::patterns(plan, &rows, scope), Order::Arrival),
         Pipe::Facets(plan) => return (running::facets(plan, &rows), Order::Arrival),
         Pipe::GenerateSequence { count } => {
             let row = |n: u64| {
@@ -72,14 +72,16 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
             };
             return ((0..*count).map(row).collect(), Order::Arrival);
         }
-        Pipe::CollapseNums(plan) if !plan.prettify => {
-            rows.iter_mut().filter(|r| is_changed(pipe, r, now)).for_each(|r| {
-                let value = patterns::collapse_nums(r.get(&plan.field));
+        Pipe::CollapseNums(plan) => {
+            rows.iter_mut().filter(|r| is_changed(pipe, r, scope)).for_each(|r| {
+                let collapsed = patterns::collapse_nums(r.get(&plan.field));
+                let value =
+                    if plan.prettify { patterns::prettified(&collapsed) } else { collapsed };
                 r.set(&plan.field, &value);
             });
         }
-        other => rows.iter_mut().filter(|r| is_changed(other, r, now)).for_each(|r| {
-            let known = text::rewrite(other, r, now);
+        other => rows.iter_mut().filter(|r| is_changed(other, r, scope)).for_each(|r| {
+            let known = text::rewrite(other, r, scope);
             known.unwrap_or_else(|| panic!("the naive evaluator does not know {other:?}"));
         }),
     }
@@ -87,7 +89,7 @@ pub(super) fn apply(pipe: &Pipe, rows: Vec<Row>, order: Order, now: i64) -> (Vec
 }
 
 /// Whether the row passes the `if (...)` of the pipe.
-fn is_changed(pipe: &Pipe, row: &Row, now: i64) -> bool {
+fn is_changed(pipe: &Pipe, row: &Row, scope: Scope) -> bool {
     let condition = match pipe {
         Pipe::CollapseNums(p) => &p.condition,
         Pipe::Extract(p) => &p.condition,
@@ -100,7 +102,7 @@ fn is_changed(pipe: &Pipe, row: &Row, now: i64) -> bool {
         Pipe::Unroll(p) => &p.condition,
         _ => &None,
     };
-    condition.as_ref().is_none_or(|c| matches(c, row, now))
+    condition.as_ref().is_none_or(|c| matches(c, row, scope))
 }
 
 pub(super) fn size(n: u64) -> usize {

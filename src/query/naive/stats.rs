@@ -6,19 +6,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::value::{
     Exact, compare, days, decimal, duration, exact, ipv4, number, print_time, rfc3339,
 };
-use super::{Row, matches};
+use super::{Clock, Row, Scope, matches};
 use crate::query::ast::{
     BucketStep, CalendarUnit, FieldPattern, GroupKey, SortKey, StatsFunction, StatsItem,
 };
 
 /// One row per group.
-pub(super) fn aggregate(by: &[GroupKey], items: &[StatsItem], rows: &[Row], now: i64) -> Vec<Row> {
+pub(super) fn aggregate(
+    by: &[GroupKey],
+    items: &[StatsItem],
+    rows: &[Row],
+    scope: Scope,
+) -> Vec<Row> {
     let mut groups: BTreeMap<Vec<String>, Vec<&Row>> = BTreeMap::new();
     if by.is_empty() {
         groups.insert(Vec::new(), Vec::new());
     }
     for row in rows {
-        groups.entry(by.iter().map(|k| group_value(k, row)).collect()).or_default().push(row);
+        groups
+            .entry(by.iter().map(|k| group_value(k, row, scope)).collect())
+            .or_default()
+            .push(row);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by(|a, b| cmp_keys(&a.0, &b.0));
@@ -32,9 +40,9 @@ pub(super) fn aggregate(by: &[GroupKey], items: &[StatsItem], rows: &[Row], now:
             let members: Vec<&Row> = members
                 .iter()
                 .copied()
-                .filter(|r| item.condition.as_ref().is_none_or(|c| matches(c, r, now)))
+                .filter(|r| item.condition.as_ref().is_none_or(|c| matches(c, r, scope)))
                 .collect();
-            result.set(&item.result, &answer(&item.function, &members));
+            result.set(&item.result, &answer(&item.function, &members, scope));
         }
         out.push(result);
     }
@@ -48,7 +56,7 @@ fn cmp_keys(a: &[String], b: &[String]) -> Ordering {
 }
 
 /// The value of a group key, rounded down to its bucket.
-fn group_value(key: &GroupKey, row: &Row) -> String {
+fn group_value(key: &GroupKey, row: &Row, scope: Scope) -> String {
     let value = row.get(&key.field);
     let Some(bucket) = &key.bucket else { return value.to_owned() };
     let offset = bucket.offset.as_ref().map_or(Exact::Finite(0, 0), |o| exact(&o.text).unwrap());
@@ -58,7 +66,7 @@ fn group_value(key: &GroupKey, row: &Row) -> String {
             // Other numbers fall into buckets of as many as the network has addresses.
             Exact::Finite(1 << (32 - bits), 0)
         }
-        BucketStep::Calendar(unit) => match calendar_start(*unit, value, offset) {
+        BucketStep::Calendar(unit) => match calendar_start(*unit, value, offset, scope.clock) {
             Ok(start) => return start,
             Err(step) => step,
         },
@@ -75,7 +83,8 @@ fn group_value(key: &GroupKey, row: &Row) -> String {
     let whole = |(m, e): (i128, i32)| m / 10i128.pow(e.unsigned_abs());
     let is_network = matches!(bucket.step, BucketStep::Ipv4Network(_));
     if let Some(time) = rfc3339(value).filter(|_| !is_network) {
-        return print_time(i64::try_from(whole(down(time.into(), 0))).unwrap());
+        let start = whole(down(scope.clock.shown(time).into(), 0));
+        return print_time(i64::try_from(scope.clock.first_showing(start)).unwrap());
     }
     if let Some(Exact::Finite(m, e)) = decimal(value) {
         let (floor, exponent) = down(m, e);
@@ -94,7 +103,12 @@ fn group_value(key: &GroupKey, row: &Row) -> String {
 
 /// The start of the unit in which a time lies; the width of the unit where the calendar does not
 /// matter.
-fn calendar_start(unit: CalendarUnit, value: &str, offset: Exact) -> Result<String, Exact> {
+fn calendar_start(
+    unit: CalendarUnit,
+    value: &str,
+    offset: Exact,
+    clock: Clock,
+) -> Result<String, Exact> {
     let nanos = |n: i64| Err(Exact::Finite(n.into(), 0));
     let second = 1_000_000_000;
     match unit {
@@ -110,7 +124,7 @@ fn calendar_start(unit: CalendarUnit, value: &str, offset: Exact) -> Result<Stri
                 panic!("weeks, months and years of times only: {value}")
             };
             let offset = i64::try_from(offset).unwrap();
-            let day = (time - offset).div_euclid(86_400 * second);
+            let day = (clock.shown(time) - offset).div_euclid(86_400 * second);
             let start = match unit {
                 // 1970-01-01 was a Thursday, three days behind a Monday.
                 CalendarUnit::Week => day - (day + 3).rem_euclid(7),
@@ -120,7 +134,8 @@ fn calendar_start(unit: CalendarUnit, value: &str, offset: Exact) -> Result<Stri
                 }
                 _ => days(print_time(day * 86_400 * second)[..4].parse().unwrap(), 1, 1),
             };
-            Ok(print_time(start * 86_400 * second + offset))
+            let start = clock.first_showing((start * 86_400 * second + offset).into());
+            Ok(print_time(i64::try_from(start).unwrap()))
         }
     }
 }
@@ -183,8 +198,12 @@ pub(super) fn all_values<'a>(fields: &[FieldPattern], rows: &[&'a Row]) -> Vec<&
     rows.iter().flat_map(|r| values(fields, r)).collect()
 }
 
-fn answer(function: &StatsFunction, rows: &[&Row]) -> String {
+fn answer(function: &StatsFunction, rows: &[&Row], scope: Scope) -> String {
     match function {
+        StatsFunction::Rate => print_float(rows.len() as f64 / scope.seconds),
+        StatsFunction::RateSum(fields) => {
+            print_float(sum(&all_values(fields, rows)).0 / scope.seconds)
+        }
         StatsFunction::Count(fields) if fields.iter().any(FieldPattern::is_all) => {
             rows.len().to_string()
         }

@@ -69,10 +69,10 @@ fn values_are_ordered_by_class_then_value() {
 fn times_cover_their_unit() {
     let day = 86_400_000_000_000;
     let leap = rfc3339("2024-02-29T00:00:00Z").unwrap();
-    assert_eq!(covered("2024-02-29Z"), Some((leap, leap + day - 1, false)));
-    assert_eq!(covered("2024-02").unwrap().1, leap + day - 1);
-    assert_eq!(covered("2024-02-29T01:00:00+01:00").unwrap().0, leap);
-    assert_eq!(covered("2024-02-29T00:00:00.123Z").unwrap().1, leap + 123_999_999);
+    assert_eq!(covered("2024-02-29Z", Clock::UTC), Some((leap, leap + day - 1, false)));
+    assert_eq!(covered("2024-02", Clock::UTC).unwrap().1, leap + day - 1);
+    assert_eq!(covered("2024-02-29T01:00:00+01:00", Clock::UTC).unwrap().0, leap);
+    assert_eq!(covered("2024-02-29T00:00:00.123Z", Clock::UTC).unwrap().1, leap + 123_999_999);
     for text in ["2024-02-29T23:59:59.999999999Z", "1969-12-31T23:59:59.5Z", "2100-03-01T00:00:00Z"]
     {
         assert_eq!(print_time(rfc3339(text).unwrap()), text);

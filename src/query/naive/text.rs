@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::value::{print_time, rfc3339};
-use super::{Row, bytes, extract, format, math, unpack};
+use super::{Row, Scope, bytes, extract, format, math, unpack};
 use crate::query::ast::{KeepMode, Pipe};
 
 /// Gives a field a new value, unless the old one has to stay.
@@ -20,9 +20,9 @@ pub(super) fn put(row: &mut Row, name: &str, value: &str, keep: KeepMode) {
 }
 
 /// What a pipe that looks at one row at a time makes of it; `None` if this is no such pipe.
-pub(super) fn rewrite(pipe: &Pipe, row: &mut Row, now: i64) -> Option<()> {
+pub(super) fn rewrite(pipe: &Pipe, row: &mut Row, scope: Scope) -> Option<()> {
     match pipe {
-        Pipe::Math(plan) => math::apply(&plan.items, row, now),
+        Pipe::Math(plan) => math::apply(&plan.items, row, scope),
         Pipe::Extract(plan) => extract::extract(plan, row),
         Pipe::ExtractRegexp(plan) => extract::extract_regexp(plan, row),
         Pipe::ReplaceRegexp(plan) => extract::replace_regexp(plan, row),

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::clock::Clock;
+
 /// A number without rounding: `mantissa * 10^exponent`, or infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Exact {
@@ -231,20 +233,20 @@ pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
 
 /// A complete RFC 3339 time as nanoseconds since 1970.
 pub(crate) fn rfc3339(text: &str) -> Option<i64> {
-    let (lo, _, complete) = wide_cover(text)?;
+    let (lo, _, complete) = wide_cover(text, Clock::UTC)?;
     let zone = text.ends_with('Z') || text.get(19..)?.contains(['+', '-']);
     i64::try_from(lo).ok().filter(|_| complete && zone)
 }
 
-/// First and last nanosecond that a full or partial time covers, and whether it has seconds; times
-/// that 64 bits do not hold are brought into their range.
-pub(crate) fn covered(text: &str) -> Option<(i64, i64, bool)> {
-    let (lo, hi, complete) = wide_cover(text)?;
+/// First and last nanosecond that a full or partial time covers, read by the clock if it has no
+/// zone, and whether it has seconds; times that 64 bits do not hold are brought into their range.
+pub(crate) fn covered(text: &str, clock: Clock) -> Option<(i64, i64, bool)> {
+    let (lo, hi, complete) = wide_cover(text, clock)?;
     let clamp = |n: i128| n.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
     Some((clamp(lo), clamp(hi), complete))
 }
 
-fn wide_cover(text: &str) -> Option<(i128, i128, bool)> {
+fn wide_cover(text: &str, clock: Clock) -> Option<(i128, i128, bool)> {
     let (body, zone) = split_zone(text)?;
     let mut parts = [1970i64, 1, 1, 0, 0, 0];
     let shape = [4, 7, 10, 13, 16, 19];
@@ -271,8 +273,9 @@ fn wide_cover(text: &str) -> Option<(i128, i128, bool)> {
         return None;
     }
     let start = |p: &[i64; 6]| {
-        let second = days(p[0], p[1], p[2]) * 86_400 + p[3] * 3600 + p[4] * 60 + p[5] - zone;
-        i128::from(second) * 1_000_000_000
+        let shown = days(p[0], p[1], p[2]) * 86_400 + p[3] * 3600 + p[4] * 60 + p[5];
+        let nanos = |second: i64| i128::from(second) * 1_000_000_000;
+        zone.map_or_else(|| clock.first_showing(nanos(shown)), |zone| nanos(shown - zone))
     };
     let lo = start(&parts);
     if let Some(f) = fraction {
@@ -290,10 +293,10 @@ fn wide_cover(text: &str) -> Option<(i128, i128, bool)> {
     Some((lo, start(&next) - 1, count == 6))
 }
 
-/// The text before the zone, and the zone in seconds; UTC without one.
-fn split_zone(text: &str) -> Option<(&str, i64)> {
+/// The text before the zone, and the zone in seconds if there is one.
+fn split_zone(text: &str) -> Option<(&str, Option<i64>)> {
     if let Some(body) = text.strip_suffix('Z') {
-        return Some((body, 0));
+        return Some((body, Some(0)));
     }
     let tail = text.len().checked_sub(6).filter(|&i| i >= 4 && text.is_char_boundary(i));
     if let Some(at) = tail
@@ -303,9 +306,9 @@ fn split_zone(text: &str) -> Option<(&str, i64)> {
         let hours: i64 = text[at + 1..at + 3].parse().ok()?;
         let minutes: i64 = text[at + 4..].parse().ok()?;
         let sign = if text.as_bytes()[at] == b'-' { -1 } else { 1 };
-        return Some((&text[..at], sign * (hours * 3600 + minutes * 60)));
+        return Some((&text[..at], Some(sign * (hours * 3600 + minutes * 60))));
     }
-    Some((text, 0))
+    Some((text, None))
 }
 
 /// Nanoseconds since 1970 as RFC 3339 in UTC with the shortest fraction.

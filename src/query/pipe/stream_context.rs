@@ -11,6 +11,8 @@ use crate::query::column::Column;
 use crate::query::context::{ExecContext, Flow, Reservation, TimeRange};
 use crate::query::fields::FieldSet;
 use crate::query::position::RowPos;
+use crate::query::sorting::sort_checked;
+use crate::record::parse_rfc3339;
 
 /// How far to look without `time_window`: an hour.
 const WINDOW: i64 = 3_600_000_000_000;
@@ -75,11 +77,12 @@ impl Collector for StreamContextCollector {
 
     fn finish(mut self: Box<Self>, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
         let mut printer = Printer::new(ctx, out);
-        self.hits.sort_unstable_by(|a, b| ctx.cmp_positions(a, b));
+        sort_checked(&mut self.hits, ctx, |a, b| ctx.cmp_positions(a, b))?;
         // Streams in the order of their first hits.
         let mut streams: Vec<Vec<RowPos>> = Vec::new();
         let mut index = std::collections::HashMap::new();
-        for hit in &self.hits {
+        for (row, hit) in self.hits.iter().enumerate() {
+            ctx.check_row(row)?;
             let text = ctx.streams.stream_text(hit.part, hit.stream);
             let at = *index.entry(text).or_insert(streams.len());
             match streams.get_mut(at) {
@@ -120,7 +123,7 @@ impl StreamContextCollector {
             open: VecDeque::new(),
         };
         let mut flow = Flow::Continue;
-        ctx.neighbours.visit_stream(*first, range, &self.plan.fields, &mut |batch| {
+        ctx.neighbours.visit_stream(ctx, *first, range, &self.plan.fields, &mut |batch| {
             ctx.check()?;
             flow = walk.take(ctx, Arc::new(batch), printer)?;
             let done = walk.next_hit == hits.len() && walk.open.is_empty();
@@ -235,17 +238,17 @@ impl<'a, 'o, 'c> Printer<'a, 'o, 'c> {
 
     /// A row of dashes, a nanosecond after the last row.
     fn dashes(&mut self) {
-        let Some((batch, row)) = &self.last else { return };
-        let row = [*row];
+        let Some((batch, last)) = &self.last else { return };
         let mut dashes = Batch::new(1);
         for name in [STREAM_FIELD, STREAM_ID_FIELD] {
             if let Some(column) = batch.column(name) {
-                dashes.set_column(Arc::from(name), column.gather(&row));
+                dashes.set_column(Arc::from(name), column.gather(&[*last]));
             }
         }
-        let pos = row.iter().filter_map(|r| batch.positions()?.get(*r as usize));
-        let after: Vec<i64> = pos.map(|p| p.time.saturating_add(1)).collect();
-        if after.len() == 1 {
+        let mut scratch = Vec::new();
+        let time = batch.value(TIME_FIELD, *last as usize, &mut scratch);
+        if let Some(time) = parse_rfc3339(time) {
+            let after = vec![time.as_nanos().saturating_add(1)];
             dashes.set_column(Arc::from(TIME_FIELD), Column::Times(Arc::new(after)));
         }
         dashes.set_column(Arc::from(MESSAGE_FIELD), Column::constant(b"---"));

@@ -263,6 +263,7 @@ impl SubqueryRunner for View<'_> {
 impl StreamContextSource for View<'_> {
     fn visit_stream(
         &self,
+        _: &ExecContext<'_>,
         hit: RowPos,
         range: TimeRange,
         fields: &FieldSet,

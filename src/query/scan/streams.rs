@@ -12,11 +12,11 @@ use crate::part::{PartReader, ReadContext};
 use crate::query::ast::{LabelFilter, StreamSelector, TIME_FIELD};
 use crate::query::batch::Batch;
 use crate::query::column::Column;
-use crate::query::context::{Flow, TimeRange};
+use crate::query::context::{ExecContext, Flow, Reservation, TimeRange};
 use crate::query::counters::ScanCounters;
-use crate::query::fields::FieldSet;
 use crate::query::filter::{ColumnSource, matches_label};
 use crate::query::position::RowPos;
+use crate::query::sorting::sort_checked;
 
 /// The ordinals of the selected streams of a part.
 #[derive(Debug)]
@@ -105,13 +105,45 @@ fn retain(
     Ok(())
 }
 
+/// Rows of a stream, as far as they are read.
+struct StreamRows<'q> {
+    ctx: &'q ExecContext<'q>,
+    range: TimeRange,
+    output: &'q ScanOutput,
+    rows: Vec<Batch>,
+    memory: Reservation,
+    bytes: usize,
+}
+
+impl StreamRows<'_> {
+    fn push(&mut self, rows: Batch) -> Result<()> {
+        self.bytes += rows.heap_bytes();
+        // They are there twice while they become one batch.
+        self.memory.resize(2 * self.bytes)?;
+        self.rows.push(rows);
+        Ok(())
+    }
+
+    /// All of them in one batch, and the memory that it takes.
+    fn joined(mut self) -> Result<(Batch, Reservation)> {
+        let all = Batch::concat(&self.rows);
+        self.memory.resize(all.heap_bytes())?;
+        Ok((all, self.memory))
+    }
+}
+
 /// Hands out the rows of the stream of `hit` with times in `range`, in canonical order.
+///
+/// # Errors
+/// Those of reading, of [`ExecContext::check`], and [`Error::MemoryLimit`](crate::Error) if the
+/// rows do not fit in the query's memory.
 pub(crate) fn visit_stream(
     parts: &dyn PartSet,
     counters: &ScanCounters,
+    ctx: &ExecContext<'_>,
     hit: RowPos,
     range: TimeRange,
-    fields: &FieldSet,
+    output: &ScanOutput,
     visit: &mut dyn FnMut(Batch) -> Result<Flow>,
 ) -> Result<()> {
     let cx = parts.read_context(&counters.reads);
@@ -120,7 +152,14 @@ pub(crate) fn visit_stream(
         Ok(text) => text,
         Err(e) => return counters.damage.skip(e, None),
     };
-    let mut all = Vec::new();
+    let mut found = StreamRows {
+        ctx,
+        range,
+        output,
+        rows: Vec::new(),
+        memory: ctx.reservation("stream_context"),
+        bytes: 0,
+    };
     for i in 0..parts.len() {
         let overlaps = |b: &PartBounds| range.overlaps(b.min_time, b.max_time);
         let Some(bounds) = parts.bounds(i).filter(overlaps) else { continue };
@@ -129,17 +168,18 @@ pub(crate) fn visit_stream(
             let reader = parts.reader(i)?;
             let Some(ordinal) = find_stream(&reader, &cx, &text)? else { return Ok(()) };
             let part = OpenPart { number, reader, bounds, streams: None };
-            rows_of_stream(&part, counters, &cx, ordinal, range, fields, &mut all)
+            rows_of_stream(&part, counters, &cx, ordinal, &mut found)
         };
         if let Err(e) = read() {
             counters.damage.skip(e, Some((number, 0, bounds.rows)))?;
         }
     }
     // Rows of one stream: time, then append order.
-    let all = Batch::concat(&all);
+    let (all, _memory) = found.joined()?;
     let positions = all.positions().unwrap_or(&[]);
     let mut rows: Vec<u32> = (0..u32::try_from(all.rows()).unwrap_or(u32::MAX)).collect();
-    rows.sort_by_key(|&r| positions.get(r as usize).map(|p| (p.time, p.order)));
+    let place = |row: u32| positions.get(row as usize).map(|p| (p.time, p.order));
+    sort_checked(&mut rows, ctx, |a, b| place(*a).cmp(&place(*b)))?;
     for chunk in rows.chunks(STRIP_ROWS) {
         if visit(all.gather(chunk))? == Flow::Stop {
             break;
@@ -168,14 +208,12 @@ fn rows_of_stream(
     counters: &ScanCounters,
     cx: &ReadContext<'_>,
     ordinal: u32,
-    range: TimeRange,
-    fields: &FieldSet,
-    out: &mut Vec<Batch>,
+    out: &mut StreamRows<'_>,
 ) -> Result<()> {
+    let range = out.range;
     let holds = |first: u32, count: u32, times: (i64, i64)| {
         first <= ordinal && ordinal - first < count && range.overlaps(times.0, times.1)
     };
-    let output = ScanOutput::stored(fields);
     for (entry, meta) in part.reader.metaindex(cx)?.iter().enumerate() {
         if !holds(meta.first_stream, meta.streams, (meta.min_time, meta.max_time)) {
             continue;
@@ -195,7 +233,7 @@ fn rows_of_stream(
             let read = part.reader.block(cx, &index, i).and_then(|block| {
                 let block = BlockScan::new(block, cx);
                 let wanted = (ordinal - head.first_stream) as usize;
-                rows_of_run(part, counters, &block, wanted, range, &output, out)
+                rows_of_run(part, counters, &block, wanted, out)
             });
             read.or_else(|e| counters.damage.skip(e, Some(unit)))?;
         }
@@ -209,11 +247,10 @@ fn rows_of_run(
     counters: &ScanCounters,
     block: &BlockScan<'_>,
     wanted: usize,
-    range: TimeRange,
-    output: &ScanOutput,
-    out: &mut Vec<Batch>,
+    out: &mut StreamRows<'_>,
 ) -> Result<()> {
     for strip in 0..block.reader().strips() {
+        out.ctx.check()?;
         let source = StripSource::new(block, strip);
         let scan = StripScan::new(block, &source, strip, part);
         let mut read = || -> Result<()> {
@@ -223,10 +260,10 @@ fn rows_of_run(
             selection.set_range(rows.clone());
             let times = source.shared(TIME_FIELD)?;
             if let Column::Times(times) = &*times {
-                selection.retain(|row| times.get(row).is_some_and(|t| range.contains(*t)));
+                selection.retain(|row| times.get(row).is_some_and(|t| out.range.contains(*t)));
             }
             if selection.any() {
-                out.push(scan.batch(output, &selection)?);
+                out.push(scan.batch(out.output, &selection)?)?;
             }
             Ok(())
         };

@@ -66,7 +66,7 @@ proptest! {
         let mut want: Vec<String> = parts
             .rows()
             .iter()
-            .filter(|row| naive::matches(&filter, row, 0))
+            .filter(|row| naive::matches(&filter, row, naive::Scope::at(0)))
             .map(|row| row.fields.get("b").cloned().unwrap_or_default())
             .collect();
         got.sort();

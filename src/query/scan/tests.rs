@@ -15,6 +15,7 @@ use crate::query::counters::ScanCounters;
 use crate::query::fields::FieldSet;
 use crate::query::filter::CompiledFilter;
 use crate::query::filter::testing::field;
+use crate::query::naive;
 use crate::query::testing::{TestParts, TestRow, test_context};
 
 /// A row of an answer: its order and its fields.
@@ -112,7 +113,7 @@ proptest! {
         let expected: Vec<BTreeMap<String, String>> = parts
             .rows()
             .iter()
-            .filter(|row| crate::query::naive::matches(&filter, row, 0))
+            .filter(|row| naive::matches(&filter, row, naive::Scope::at(0)))
             .map(|row| row.fields.clone())
             .collect();
         let sorted = |mut rows: Vec<BTreeMap<String, String>>| {

@@ -34,7 +34,10 @@ pub(super) fn maker(rng: &mut Rng) -> String {
     match rng.below(19) {
         16 => format!("hash({field}) as made"),
         17 => format!("decolorize {}", rng.pick(&["_msg", "u", "made"])),
-        18 => format!("collapse_nums {condition}at {field}"),
+        18 => {
+            let pretty = rng.pick(&["", " prettify"]);
+            format!("collapse_nums {condition}at {field}{pretty}")
+        }
         0..=2 => {
             let (first, second) = (expression(rng, 2), expression(rng, 1));
             format!("math {first} as {}, {second} as made", rng.pick(&["m", "made", "u"]))
@@ -224,6 +227,16 @@ pub(super) fn patterns(rng: &mut Rng, sketch: &mut Sketch) -> String {
         " | sort by (first) | fields example, first",
     ]);
     format!("patterns{by}{baseline}{behind}")
+}
+
+/// `stream_context`, which has to be the first pipe.
+pub(super) fn stream_context(rng: &mut Rng) -> String {
+    let window = rng.pick(&["", "", " time_window 2s", " time_window 1ms", " time_window 1w"]);
+    match rng.below(4) {
+        0 => format!("stream_context before {}{window}", rng.below(4)),
+        1 => format!("stream_context after {}{window}", rng.below(4)),
+        _ => format!("stream_context before {} after {}{window}", rng.below(4), rng.below(4)),
+    }
 }
 
 /// Options in front of a query.
