@@ -121,6 +121,9 @@ pub(super) fn apply_text(
         ValuePredicate::Folded(phrase) => apply_folded(phrase, values, selection),
         ValuePredicate::AllPhrases(all) => {
             for phrase in all {
+                if !selection.any() {
+                    break;
+                }
                 apply_phrase(phrase, values, selection);
             }
         }
@@ -144,6 +147,9 @@ pub(super) fn apply_text(
         _ => selection.retain(|row| predicate.matches(values.get(row))),
     }
 }
+
+/// Expressions with more literals are tried as they are: building the automaton would cost more.
+const MOST_LITERALS: usize = 1_024;
 
 /// Whether so many rows are left that searching all bytes at once is cheaper.
 fn is_dense(selection: &Bitmap, values: &TextVec) -> bool {
@@ -185,7 +191,7 @@ fn apply_regex(
     match predicate.literals.as_slice() {
         [] => {}
         [one] => apply_phrase(&Phrase::substring(one), values, selection),
-        many if is_dense(selection, values) => {
+        many if many.len() <= MOST_LITERALS && is_dense(selection, values) => {
             let automaton = cache.literals.get_or_insert_with(|| AhoCorasick::new(many).ok());
             if let Some(automaton) = automaton {
                 selection.and(&search_any(values, automaton));

@@ -21,6 +21,7 @@ mod eval;
 mod json_array;
 mod judge;
 mod lists;
+mod many;
 mod needs;
 mod number_range;
 mod pattern;

@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use aho_corasick::AhoCorasick;
-
 use super::chars::{ends_with_word_char, starts_with_word_char};
+use super::many::Many;
 use super::phrase::{Phrase, is_bounded};
 
 /// Sets up to this size are searched one by one.
@@ -117,8 +116,8 @@ pub(crate) struct PhraseSet {
 enum Search {
     /// One by one.
     Each(Vec<Phrase>),
-    /// All at once; patterns have the numbers of their needles.
-    All(AhoCorasick),
+    /// All at once.
+    All(Box<Many>),
 }
 
 impl PhraseSet {
@@ -138,8 +137,7 @@ impl PhraseSet {
         let search = match needles.len() {
             0..=SMALL => each(),
             // An automaton that is too large to build is no error.
-            _ => AhoCorasick::new(needles.iter().map(Bounded::bytes))
-                .map_or_else(|_| each(), Search::All),
+            _ => Many::of(&needles).map_or_else(each, |many| Search::All(Box::new(many))),
         };
         PhraseSet { needles, empty, search }
     }
@@ -166,9 +164,9 @@ impl PhraseSet {
     pub(super) fn any_hit(&self, text: &[u8], accept: impl Fn(&Bounded, usize) -> bool) -> bool {
         let fits = |n: &Bounded, start| n.fits(text, start) && accept(n, start);
         match &self.search {
-            Search::All(automaton) => automaton.find_overlapping_iter(text).any(|hit| {
-                let needle = self.needles.get(hit.pattern().as_usize());
-                needle.is_some_and(|n| fits(n, hit.start()))
+            Search::All(many) => many.any_hit(&self.needles, text, |number, start| {
+                let needle = self.needles.get(number as usize);
+                needle.is_some_and(|n| fits(n, start))
             }),
             Search::Each(phrases) => phrases.iter().zip(&self.needles).any(|(phrase, needle)| {
                 let hits =
@@ -188,7 +186,7 @@ impl PhraseSet {
         let needles: usize = self.needles.iter().map(|n| n.bytes.len() + 48).sum();
         needles
             + match &self.search {
-                Search::All(automaton) => automaton.memory_usage(),
+                Search::All(many) => many.heap_bytes(),
                 Search::Each(phrases) => phrases.len() * 256,
             }
     }
