@@ -27,7 +27,7 @@ pub use options::{Durability, Options, QueryOptions};
 pub use query::ast::{self, StatsItem};
 pub use query::{
     CancelHandle, ColumnValues, Columns, FieldFilters, Filter, Pipe, Query, QueryStats, Regex, Row,
-    Rows, field, message, write_json,
+    Rows, field, fields_with_prefix, message, write_json,
 };
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};
 pub use store::{

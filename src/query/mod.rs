@@ -61,7 +61,7 @@ mod value_key;
 
 pub use answer::{ColumnValues, Columns, Row, write_json};
 pub use ast::{Filter, Pipe, Query};
-pub use builder::{FieldFilters, field, message};
+pub use builder::{FieldFilters, field, fields_with_prefix, message};
 pub(crate) use context::TimeRange;
 pub use counters::QueryStats;
 pub(crate) use exec::{closed_time_range, execute_parts};

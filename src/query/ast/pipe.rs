@@ -242,6 +242,13 @@ pub struct Facets {
     pub keep_const_fields: bool,
 }
 
+impl Facets {
+    /// The distinct values that a field may have unless the query says otherwise.
+    pub(crate) const MAX_VALUES_PER_FIELD: u64 = 1_000;
+    /// The bytes that a value may have unless the query says otherwise.
+    pub(crate) const MAX_VALUE_LEN: u64 = 128;
+}
+
 /// `format if (...) "pattern" as r keep_original_fields`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {

@@ -1,17 +1,19 @@
 //! Filters.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::ops::{BitAnd, BitOr, Not, RangeInclusive};
+use std::ops::{BitAnd, BitOr, Not, Range, RangeInclusive};
 
-use super::texts;
+use super::{duration, texts};
 use crate::error::QueryError;
 use crate::query::ast::{
-    CompareOp, Duration, FieldOp, FieldPattern, Filter, LabelFilter, LabelOp, MESSAGE_FIELD,
-    Predicate, Query, StreamSelector, TimeFilter, TimeForm, TimePoint, ValueSet,
+    CompareOp, DayRange, FieldOp, FieldPattern, Filter, LabelFilter, LabelOp, MESSAGE_FIELD,
+    MatchAnchor, Number, Predicate, Query, RangeBound, STREAM_ID_FIELD, StreamIds, StreamSelector,
+    TimeFilter, TimeForm, TimePoint, ValueSet, WeekRange, Weekday,
 };
 use crate::query::fault::Fault;
+use crate::query::parser::match_pattern;
 use crate::query::regex::Regex;
-use crate::record::Timestamp;
+use crate::record::{StreamId, Timestamp};
 
 /// Filters on the field `name`.
 pub fn field(name: impl Into<String>) -> FieldFilters {
@@ -21,6 +23,12 @@ pub fn field(name: impl Into<String>) -> FieldFilters {
 /// Filters on the message, the field `_msg`.
 pub fn message() -> FieldFilters {
     field(MESSAGE_FIELD)
+}
+
+/// Filters on all fields whose names start with `prefix`: one of those that have a value has to
+/// pass.
+pub fn fields_with_prefix(prefix: impl Into<String>) -> FieldFilters {
+    FieldFilters { field: FieldPattern::Prefix(prefix.into()) }
 }
 
 /// Makes filters on one field; see [`field`].
@@ -181,9 +189,51 @@ impl FieldFilters {
 
     /// The value is that of `name` in a row of `query`.
     pub fn in_query(self, query: Query, name: impl Into<String>) -> Filter {
-        let field: String = name.into();
-        let query = Box::new(query.fields([field.as_str()]));
-        self.is(Predicate::In(ValueSet::Query { query, field }))
+        self.is(Predicate::In(values_of(query, name)))
+    }
+
+    /// The value holds all texts of `name` in the rows of `query` as phrases.
+    pub fn contains_all_of_query(self, query: Query, name: impl Into<String>) -> Filter {
+        self.is(Predicate::ContainsAll(values_of(query, name)))
+    }
+
+    /// The value holds a text of `name` in the rows of `query` as a phrase.
+    pub fn contains_any_of_query(self, query: Query, name: impl Into<String>) -> Filter {
+        self.is(Predicate::ContainsAny(values_of(query, name)))
+    }
+
+    /// The value is a number from `min` to `max`.
+    pub fn number_range(self, range: RangeInclusive<f64>) -> Filter {
+        let bound = |x: f64| {
+            let x = if x.is_nan() { f64::INFINITY } else { x };
+            RangeBound { value: Number { text: x.to_string() }, inclusive: true }
+        };
+        self.is(Predicate::Range { min: bound(*range.start()), max: bound(*range.end()) })
+    }
+
+    /// The pattern, with `<N>`, `<W>`, `<UUID>`, `<IP4>`, `<TIME>`, `<DATE>` and `<DATETIME>` for
+    /// what varies, stands at `anchor` of the value.
+    pub fn pattern_match(self, pattern: impl Into<String>, anchor: MatchAnchor) -> Filter {
+        self.is(Predicate::PatternMatch(match_pattern(pattern.into(), anchor)))
+    }
+
+    /// The value is one of `texts` in a common spelling of its case. Texts with more than ten
+    /// capitals have none.
+    pub fn equals_common_case<T: Into<String>>(self, texts: impl IntoIterator<Item = T>) -> Filter {
+        self.is(Predicate::EqualsCommonCase(super::texts(texts)))
+    }
+
+    /// The value holds one of `phrases` in a common spelling of its case.
+    pub fn contains_common_case<T: Into<String>>(
+        self,
+        phrases: impl IntoIterator<Item = T>,
+    ) -> Filter {
+        self.is(Predicate::ContainsCommonCase(texts(phrases)))
+    }
+
+    /// The value is stored as `kind`, such as `dict`; depends on the layout.
+    pub fn value_type(self, kind: impl Into<String>) -> Filter {
+        self.is(Predicate::ValueType(kind.into()))
     }
 
     /// The value is a JSON array with one of these scalars.
@@ -193,6 +243,11 @@ impl FieldFilters {
     ) -> Filter {
         self.is(Predicate::JsonArrayContainsAny(texts(items)))
     }
+}
+
+fn values_of(query: Query, name: impl Into<String>) -> ValueSet {
+    let field: String = name.into();
+    ValueSet::Query { query: Box::new(query.fields([field.as_str()])), field }
 }
 
 /// A list of values; the list of only `*` would read as "every row", so it becomes two.
@@ -243,16 +298,60 @@ impl Filter {
 
     /// The stream's label `label` is `value`.
     pub fn stream(label: impl Into<String>, value: impl Into<String>) -> Filter {
-        let filter = LabelFilter { label: label.into(), op: LabelOp::Equal(value.into()) };
-        Filter::Stream(StreamSelector { alternatives: vec![vec![filter]] })
+        label_filter(label, LabelOp::Equal(value.into()))
+    }
+
+    /// The stream's label `label` is one of `values`.
+    pub fn stream_in<T: Into<String>>(
+        label: impl Into<String>,
+        values: impl IntoIterator<Item = T>,
+    ) -> Filter {
+        label_filter(label, LabelOp::In(texts(values)))
+    }
+
+    /// The regular expression matches the whole of the stream's label `label`.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] if `expression` is not RE2 syntax or too large.
+    pub fn stream_matches(
+        label: impl Into<String>,
+        expression: &str,
+    ) -> Result<Filter, QueryError> {
+        let regex = Regex::anchored(expression)
+            .map_err(|fault| Fault::of_regex(&fault, 0).in_query(expression))?;
+        Ok(label_filter(label, LabelOp::Matches(regex)))
+    }
+
+    /// The stream is one of these.
+    pub fn stream_ids(ids: impl IntoIterator<Item = StreamId>) -> Filter {
+        Filter::StreamId(StreamIds::List(ids.into_iter().collect()))
+    }
+
+    /// The stream is one of the rows of `query`.
+    pub fn streams_of(query: Query) -> Filter {
+        let query = Box::new(query.fields([STREAM_ID_FIELD]));
+        Filter::StreamId(StreamIds::Query { query, field: STREAM_ID_FIELD.to_owned() })
+    }
+
+    /// The time of day, since midnight in the query's zone, is at least the start and less than
+    /// the end of `range`.
+    pub fn day_range(range: Range<std::time::Duration>) -> Filter {
+        let (start, end) = (duration(range.start).nanos, duration(range.end).nanos);
+        Filter::DayRange(DayRange { start, end, offset: None })
+    }
+
+    /// The day in the query's zone is one of these; Sunday is the first of a week.
+    pub fn week_range(days: RangeInclusive<Weekday>) -> Filter {
+        let (start, end) = days.into_inner();
+        let (start_inclusive, end_inclusive, offset) = (true, true, None);
+        Filter::WeekRange(WeekRange { start, start_inclusive, end, end_inclusive, offset })
     }
 
     /// The time is one of the last `age`, the moment of the query excluded. Ages of more than 292
     /// years count as 292 years.
     pub fn last(age: std::time::Duration) -> Filter {
-        let nanos = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
-        let age = Duration { text: format!("{nanos}ns"), nanos };
-        Filter::Time(TimeFilter { form: TimeForm::Last(age), offset: None })
+        Filter::Time(TimeFilter { form: TimeForm::Last(duration(age)), offset: None })
     }
 
     /// The time is at least `start` and less than `end`.
@@ -265,6 +364,11 @@ impl Filter {
         };
         Filter::Time(TimeFilter { form, offset: None })
     }
+}
+
+fn label_filter(label: impl Into<String>, op: LabelOp) -> Filter {
+    let filter = LabelFilter { label: label.into(), op };
+    Filter::Stream(StreamSelector { alternatives: vec![vec![filter]] })
 }
 
 fn nanosecond(time: Timestamp) -> TimePoint {

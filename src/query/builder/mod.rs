@@ -15,17 +15,21 @@
 //! # assert_eq!(parsed, query);
 //! ```
 //!
-//! `filters`, `stats` and `pipes` hold the methods. What has none is made of its parts: every
-//! filter is a [`Predicate`](super::ast::Predicate) for [`FieldFilters::is`], every pipe a
-//! [`Pipe`](super::ast::Pipe) for [`Query::pipe`](super::ast::Query::pipe).
+//! Each filter, pipe and function of the language has a maker here, named as the language names
+//! it. `filters` makes filters, `stats` functions of `stats`, `math` expressions. A pipe without
+//! options is a method of [`Query`](super::ast::Query) (`pipes`), one with options a value for
+//! [`Query::pipe`](super::ast::Query::pipe) (`options`). What is rarer still is made of the parts
+//! of the syntax tree, which are public.
 
 mod filters;
+mod math;
+mod options;
 mod pipes;
 mod stats;
 
-pub use filters::{FieldFilters, field, message};
+pub use filters::{FieldFilters, field, fields_with_prefix, message};
 
-use super::ast::FieldPattern;
+use super::ast::{Duration, FieldPattern};
 
 fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
     texts.into_iter().map(Into::into).collect()
@@ -35,6 +39,18 @@ fn names<T: Into<String>>(names: impl IntoIterator<Item = T>) -> Vec<FieldPatter
     names.into_iter().map(|name| FieldPattern::Name(name.into())).collect()
 }
 
+fn all_fields() -> Vec<FieldPattern> {
+    vec![FieldPattern::all()]
+}
+
+/// A length of time; more than 292 years count as 292 years.
+fn duration(length: std::time::Duration) -> Duration {
+    let nanos = i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
+    Duration { text: format!("{nanos}ns"), nanos }
+}
+
+#[cfg(test)]
+mod complete;
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;

@@ -24,7 +24,7 @@ mod time;
 
 use std::str::FromStr;
 
-use super::ast::{Filter, Query};
+use super::ast::{ExtractPattern, Filter, FormatPattern, MatchAnchor, MatchPattern, Query};
 use super::fault::Fault;
 use super::lexer::{Token, TokenKind, offset_as_written, tokenize};
 use super::regex::Regex;
@@ -77,6 +77,26 @@ pub(crate) fn parse_query(text: &str, max_len: usize) -> Result<Query, QueryErro
         Ok(query)
     };
     parse().map_err(|fault: Fault| fault.in_query(text))
+}
+
+/// Takes the pattern of `extract` apart.
+pub(crate) fn extract_pattern(source: &str) -> Result<ExtractPattern, QueryError> {
+    pattern::extract_pattern(whole(source)).map_err(|fault| fault.in_query(source))
+}
+
+/// Takes the pattern of `format` apart.
+pub(crate) fn format_pattern(source: &str) -> Result<FormatPattern, QueryError> {
+    pattern::format_pattern(whole(source)).map_err(|fault| fault.in_query(source))
+}
+
+/// Takes a pattern of `pattern_match` apart.
+pub(crate) fn match_pattern(source: String, anchor: MatchAnchor) -> MatchPattern {
+    pattern::match_pattern(source, anchor)
+}
+
+/// A text that no query stands around.
+fn whole(text: &str) -> Compound {
+    Compound { text: text.to_owned(), start: 0, quoted: true }
 }
 
 /// The state of a parse: a position among the tokens.

@@ -135,8 +135,8 @@ impl Parser<'_> {
     fn facets(&mut self) -> Parsed<Pipe> {
         let mut facets = Facets {
             limit: DEFAULT_LIMIT,
-            max_values_per_field: 1_000,
-            max_value_len: 128,
+            max_values_per_field: Facets::MAX_VALUES_PER_FIELD,
+            max_value_len: Facets::MAX_VALUE_LEN,
             keep_const_fields: false,
         };
         const OPTIONS: &[&str] = &["max_values_per_field", "max_value_len", "keep_const_fields"];
