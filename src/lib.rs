@@ -31,9 +31,9 @@ pub use query::{
 };
 pub use record::{Batch, BatchEntry, Entry, FieldValue, Limits, StreamId, Timestamp};
 pub use store::{
-    Acknowledged, ColumnBytes, CompactReport, DayInfo, FlushReport, Hits, HitsSeries, Ingest,
-    Inspection, KnownDamage, OpenReport, PartInspection, RepairReport, SalvagedPart, Store,
-    StoreStats, ValueHits, VerifyProgress, VerifyReport,
+    ColumnBytes, CompactReport, DayInfo, FlushReport, Hits, HitsSeries, Ingest, Inspection,
+    KnownDamage, OpenReport, PartInspection, RepairReport, SalvagedPart, Store, StoreStats,
+    ValueHits, VerifyProgress, VerifyReport,
 };
 
 /// The README's example is a test.

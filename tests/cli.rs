@@ -408,6 +408,42 @@ fn acknowledged_rows_are_told_at_once() {
     assert_eq!(rows(&output)[0]["count(*)"], "80021");
 }
 
+/// An input that cannot be read to its end: what was taken is reported, with the line behind
+/// which the rest may be given again.
+#[test]
+fn an_input_that_breaks_off_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store").to_str().unwrap().to_owned();
+    let line = |n: u64| match n % 1_000 {
+        500 => "no row\n".to_owned(),
+        _ => format!(
+            "{{\"n\":{n},\"_msg\":\"{:x} {}\"}}\n",
+            n.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            "y".repeat(900)
+        ),
+    };
+    let text: String = (0..60_000).map(line).collect();
+    let packed = zstd::encode_all(text.as_bytes(), 1).unwrap();
+    let file = dir.path().join("cut.zst");
+    std::fs::write(&file, &packed[..packed.len() * 3 / 4]).unwrap();
+    let output = loglith(&["ingest", "--store", &store, file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let report = stdout(&output);
+    let accepted: usize = report.split(' ').next().unwrap().parse().unwrap();
+    let told = stderr(&output);
+    let stopped = told.split("stopped behind line ").nth(1).unwrap();
+    let stopped: usize = stopped.split(' ').next().unwrap().parse().unwrap();
+    let rejected = (0..stopped).filter(|n| n % 1_000 == 500).count();
+    assert!(accepted > 20_000 && stopped == accepted + rejected, "{report}{told}");
+    assert!(report.contains(&format!("{rejected} rejected")), "{report}");
+    let rest: String = text.split_inclusive('\n').skip(stopped).collect();
+    std::fs::write(&file, rest).unwrap();
+    assert!(loglith(&["ingest", "--store", &store, file.to_str().unwrap()]).status.success());
+    let query = "* | stats count() c, count_uniq(n) u";
+    let whole = &rows(&loglith(&["query", "--store", &store, query]))[0];
+    assert_eq!((whole["c"].as_str(), whole["u"].as_str()), (Some("59940"), Some("59940")));
+}
+
 /// One damaged part: queries say so or skip it, a repair saves the rest.
 #[test]
 fn damage_is_skipped_on_request_and_repaired() {

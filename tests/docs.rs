@@ -1,4 +1,5 @@
-//! docs/QUERY.md says what is true: its examples parse, those with an answer give it.
+//! The pages say what is true: examples of docs/QUERY.md parse, those with an answer give it; the
+//! tests that docs/DURABILITY.md and docs/TESTING.md name are there.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,16 +8,27 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "support/named.rs"]
+mod named;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use loglith::{IngestOptions, Query, Store};
 
 type Row = BTreeMap<String, String>;
 
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
 fn page() -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/QUERY.md")).unwrap()
+    read("docs/QUERY.md")
 }
 
 /// Language, line number and lines of each fenced block.
@@ -134,4 +146,56 @@ fn answers_are_those_of_the_page() {
         query = (language == "logsql").then(|| lines.join("\n"));
     }
     assert!(count >= 8, "only {count} answers");
+}
+
+/// A promise is kept by a test: whatever the pages name as one exists, and there is one for each
+/// chapter of promises and for each fault of others.
+#[test]
+fn the_tests_that_pages_name_exist() {
+    let tests = named::Tests::of(&root());
+    let mut unknown = Vec::new();
+    for path in ["docs/DURABILITY.md", "docs/TESTING.md"] {
+        for (i, line) in read(path).lines().enumerate() {
+            let gone = |name: &&str| named::looks_like_a_test(name) && !tests.know(name);
+            let names = named::quoted(line).filter(gone);
+            unknown.extend(names.map(|name| format!("{path}:{}: {name}", i + 1)));
+        }
+    }
+    assert!(unknown.is_empty(), "no such tests:\n{}", unknown.join("\n"));
+
+    let durability = read("docs/DURABILITY.md");
+    for chapter in durability.split("\n## ").skip(1) {
+        let title = chapter.lines().next().unwrap();
+        let promises = !["Assumptions", "Not yet"].contains(&title);
+        let shown = named::quoted(chapter).any(|name| tests.know(name));
+        assert!(shown || !promises, "no test shows what \"{title}\" promises");
+    }
+    let testing = read("docs/TESTING.md");
+    let faults = testing.split("\n| scenario | test |\n|---|---|\n").nth(1).unwrap();
+    for fault in faults.lines().take_while(|line| line.starts_with('|')) {
+        let shown = named::quoted(fault).any(|name| tests.know(name));
+        assert!(shown, "no test would show: {fault}");
+        let gone = named::quoted(fault).find(|name| named::is_name(name) && !tests.know(name));
+        assert!(gone.is_none(), "{gone:?} is no test: {fault}");
+    }
+}
+
+/// A longer run is chosen by a variable that something reads.
+#[test]
+fn the_variables_that_pages_name_are_read() {
+    let sources = named::sources(&root());
+    let mut count = 0;
+    for path in ["README.md", "docs/TESTING.md", "docs/BENCHMARKS.md"] {
+        for command in named::quoted(&read(path)).filter(|text| text.contains("cargo ")) {
+            let words = command.split_whitespace().take_while(|word| *word != "cargo");
+            let variables = words.filter_map(|word| word.split_once('=')).map(|(name, _)| name);
+            // Not those of the compiler and of proptest.
+            for name in variables.filter(|name| !["RUSTFLAGS", "PROPTEST_CASES"].contains(name)) {
+                let read = sources.iter().any(|(_, text)| text.contains(&format!("\"{name}\"")));
+                assert!(read, "{path}: nothing reads {name}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 8, "only {count} variables");
 }

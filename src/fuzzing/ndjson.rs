@@ -23,12 +23,12 @@ pub(super) fn run(input: &[u8]) {
     let mut lines = JsonLines::new(RowWriter::new(options, Timestamp::from_nanos(NOW)));
     let mut report = IngestReport::default();
     let mut rows = Vec::new();
-    let mut sink = |batch: RowBatch| {
+    let mut sink = |batch: RowBatch, _: &mut IngestReport| {
         rows.extend(rows_of(&batch));
         Ok(())
     };
     lines.parse_chunk(input, &mut report, &mut sink).expect("the sink takes all");
-    lines.flush(&mut sink).expect("the sink takes all");
+    lines.flush(&mut report, &mut sink).expect("the sink takes all");
     assert_eq!(report.accepted, rows.len() as u64, "rows of the report");
     assert_eq!(report.bytes, input.len() as u64, "bytes of the report");
     // A mark of the byte order is no part of a line.

@@ -85,6 +85,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<RowBatch, Malformed> {
         keys.push(key);
     }
     let rows = r.count(4)?;
+    if rows == 0 {
+        return Err(Malformed("a batch without rows"));
+    }
     let mut last: Vec<Vec<(NameId, &[u8])>> = vec![Vec::new(); streams];
     let mut time = 0i64;
     for _ in 0..rows {
@@ -269,7 +272,7 @@ mod tests {
             f.dedup_by_key(|x| x.0);
             f
         });
-        prop::collection::vec((any::<i64>(), 0u8..4, fields), 0..40)
+        prop::collection::vec((any::<i64>(), 0u8..4, fields), 1..40)
     }
 
     proptest! {
@@ -326,6 +329,7 @@ mod tests {
         assert!(decode(&record(&["a", "a"], "app", &[0, 1])).is_err(), "a name twice");
         assert!(decode(&record(&["a", "app"], "app", &[0, 1])).is_err(), "a label");
         assert!(decode(&record(&["_time"], "app", &[0])).is_err(), "the time");
+        assert!(decode(&[0, 0, 0]).is_err(), "no row at all");
     }
 
     #[test]

@@ -91,6 +91,12 @@ impl<'a> PartBuilder<'a> {
         })
     }
 
+    /// Leaves out so many bytes of the file.
+    #[cfg(test)]
+    pub(super) fn skip(&mut self, bytes: u64) {
+        self.out.skip(bytes);
+    }
+
     /// Begins the next stream, at least one row of which must follow. `constants` are the columns
     /// with one value in all its rows, ascending by name; [`row`](PartBuilder::row) is not given
     /// them.

@@ -68,6 +68,12 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
+    /// Leaves out so many bytes, which the sink is not given.
+    #[cfg(test)]
+    pub(crate) fn skip(&mut self, bytes: u64) {
+        self.at += bytes;
+    }
+
     /// Appends a unit that is read as a whole, and says where it is.
     pub(crate) fn unit(&mut self, bytes: &[u8]) -> Result<Extent> {
         let extent = Extent { offset: self.at, len: bytes.len() as u64, checksum: checksum(bytes) };

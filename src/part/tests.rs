@@ -335,6 +335,56 @@ fn footer_checksum(bytes: &[u8]) -> u64 {
     open(bytes).unwrap().footer_checksum()
 }
 
+/// A file with a hole behind its header, as long as if it were written out.
+#[derive(Debug)]
+struct Sparse {
+    bytes: Vec<u8>,
+    header: u64,
+    hole: u64,
+}
+
+impl crate::io::ReadAt for Sparse {
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(self.bytes.len() as u64 + self.hole)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<usize> {
+        let at = if offset < self.header { offset } else { offset - self.hole };
+        let held = self.bytes.get(usize::try_from(at).unwrap()..).unwrap_or(&[]);
+        let read = held.len().min(buf.len());
+        buf[..read].copy_from_slice(&held[..read]);
+        Ok(read)
+    }
+}
+
+/// Whatever lies beyond 4 GiB is found there: blocks, index blocks, filters, the tail.
+#[test]
+fn offsets_above_4_gib() {
+    let hole = 5 << 30;
+    let rows: Vec<Plain> =
+        (0..9_000).map(|i| Plain::new("a", i, &[("_msg", &format!("row {i} of many"))])).collect();
+    let options = options(Profile::Flush);
+    let mut bytes = Vec::new();
+    let names = Names::new(vec!["_msg", "app"]);
+    let mut builder = PartBuilder::new(&options, names, &mut bytes).unwrap();
+    builder.skip(hole);
+    let key = StreamKey::new(rows[0].labels.clone());
+    let size = StreamSize { rows: rows.len() as u64, largest: 200_000 };
+    builder.begin_stream(&key, [], size).unwrap();
+    for row in &rows {
+        builder.row(row.time, &[(0, row.fields["_msg"].as_slice())]).unwrap();
+    }
+    let summary = builder.finish().unwrap();
+    assert_eq!(summary.len, bytes.len() as u64 + hole);
+    let header = super::footer::header().len() as u64;
+    let file = Arc::new(Sparse { bytes, header, hole });
+    let part = PartReader::open(PartSource::file(file, "sparse".into()), None).unwrap();
+    assert!(read_all(&part).unwrap() == sorted(&rows));
+    let found = findings(&part);
+    assert_eq!(found.len(), 1, "nothing but the hole: {found:?}");
+    assert_eq!(found[0].offset, header);
+}
+
 #[test]
 fn unknown_encodings_are_refused() {
     for tag in 0..=255u8 {

@@ -1,86 +1,68 @@
 //! Telling how much of an input is acknowledged.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::ingest::IngestReport;
 use crate::sync::Mutex;
-/// How much of an input is acknowledged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Acknowledged {
-    /// So many rows, the first ones of the input; rejected entries make none.
-    pub rows: u64,
-    /// The highest sequence of these rows.
-    pub last_sequence: u64,
-}
 
-/// Counts the acknowledged rows of one input, and tells somebody, in the order of the input.
+/// What became of the first lines of one input, and who is told of it.
 pub(crate) struct Acks<'a> {
-    tell: &'a (dyn Fn(Acknowledged) + Sync),
-    state: Mutex<AckState>,
-}
-
-#[derive(Debug, Default)]
-struct AckState {
-    so_far: Acknowledged,
-    next_chunk: u64,
-    /// Chunks that are done before one that comes before them.
-    early: BTreeMap<u64, Acknowledged>,
+    tell: &'a (dyn Fn(&IngestReport) + Sync),
+    so_far: Mutex<IngestReport>,
 }
 
 impl fmt::Debug for Acks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.state.fmt(f)
+        self.so_far.fmt(f)
     }
 }
 
 impl<'a> Acks<'a> {
     /// Nothing is acknowledged.
-    pub(crate) fn new(tell: &'a (dyn Fn(Acknowledged) + Sync)) -> Acks<'a> {
-        Acks { tell, state: Mutex::default() }
+    pub(crate) fn new(tell: &'a (dyn Fn(&IngestReport) + Sync)) -> Acks<'a> {
+        Acks { tell, so_far: Mutex::default() }
     }
 
-    /// The next rows of the input are acknowledged.
-    pub(crate) fn more(&self, rows: u64, last_sequence: u64) {
-        self.add(&mut self.state.lock(), Acknowledged { rows, last_sequence });
-    }
-
-    /// The rows of a chunk of a bulk ingest are acknowledged; chunks are numbered from 0.
-    pub(crate) fn chunk(&self, index: u64, rows: u64, last_sequence: u64) {
-        let mut state = self.state.lock();
-        state.early.insert(index, Acknowledged { rows, last_sequence });
-        loop {
-            let next = state.next_chunk;
-            let Some(chunk) = state.early.remove(&next) else { return };
-            state.next_chunk += 1;
-            self.add(&mut state, chunk);
+    /// The rows of the next lines are acknowledged.
+    pub(crate) fn more(&self, next: &IngestReport) {
+        let mut so_far = self.so_far.lock();
+        so_far.merge(next);
+        if next.accepted > 0 {
+            (self.tell)(&so_far);
         }
     }
 
-    fn add(&self, state: &mut AckState, more: Acknowledged) {
-        if more.rows > 0 {
-            state.so_far.rows += more.rows;
-            state.so_far.last_sequence = state.so_far.last_sequence.max(more.last_sequence);
-            (self.tell)(state.so_far);
-        }
+    /// What became of the whole input.
+    pub(crate) fn into_report(self) -> IngestReport {
+        self.so_far.into_inner()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ingest::RejectReason;
 
     #[test]
-    fn only_the_first_rows_of_the_input_are_told() {
+    fn rows_are_told_and_rejected_lines_are_counted() {
         let told = Mutex::new(Vec::new());
-        let tell = |a: Acknowledged| told.lock().push((a.rows, a.last_sequence));
+        let tell = |so_far: &IngestReport| {
+            told.lock().push((so_far.accepted, so_far.lines, so_far.last_sequence));
+        };
         let acks = Acks::new(&tell);
-        acks.more(5, 5);
-        acks.more(0, 5);
-        acks.chunk(2, 7, 30);
-        acks.chunk(1, 0, 0);
-        assert_eq!(*told.lock(), [(5, 5)]);
-        acks.chunk(0, 3, 8);
-        assert_eq!(*told.lock(), [(5, 5), (8, 8), (15, 30)]);
+        let rows = |accepted, last_sequence| {
+            let mut report = IngestReport::default();
+            (report.lines, report.accepted, report.last_sequence) =
+                (accepted, accepted, last_sequence);
+            report
+        };
+        let mut bad = rows(0, 0);
+        bad.lines = 1;
+        bad.reject(RejectReason::Empty, || "nothing".to_owned());
+        acks.more(&rows(5, 5));
+        acks.more(&bad);
+        acks.more(&rows(3, 8));
+        assert_eq!(*told.lock(), [(5, 5, 5), (8, 9, 8)]);
+        assert_eq!(acks.into_report().rejected(), 1);
     }
 }

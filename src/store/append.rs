@@ -14,7 +14,7 @@ use crate::sync::MutexGuard;
 use crate::sync::atomic::Ordering;
 
 use super::core::{Core, caught};
-use super::state::{InFlight, State};
+use super::state::State;
 use super::view::BufferView;
 
 /// Whether a writer waits for memory.
@@ -78,53 +78,6 @@ impl Core {
             self.state.lock().last_error = Some(e.to_string());
         }
         synced.map(|()| sequence + u64::from(rows) - 1)
-    }
-
-    /// Writes a large cut straight into part files, without journal: its rows are acknowledged,
-    /// and seen by queries, when the call returns. The batches, in order, are given back.
-    pub(crate) fn append_bulk(
-        &self,
-        reserved: Bulk,
-        batches: Vec<RowBatch>,
-    ) -> Result<Vec<RowBatch>> {
-        let mut at = reserved.lo;
-        let mut cut = Cut { lo: reserved.lo, hi: reserved.hi, batches: Vec::new(), heap_bytes: 0 };
-        for batch in batches {
-            let sequence = at;
-            at += batch.len() as u64;
-            cut.batches.push((sequence, Arc::new(batch)));
-        }
-        debug_assert!(at == reserved.hi + 1, "a bulk cut is full");
-        let result = caught("writing a bulk cut panicked", || self.write_cut(&cut));
-        let mut state = self.state.lock();
-        state.land(reserved.lo);
-        let result = result.map(|parts| {
-            state.written.flushed_bytes += parts.iter().map(|p| p.info().length).sum::<u64>();
-            state.written.events += 1;
-            state.version = Arc::new(state.version.replace(&[], parts));
-        });
-        drop(state);
-        self.changed.notify_all();
-        let batches = cut.batches.into_iter();
-        result.map(|()| batches.filter_map(|(_, batch)| Arc::into_inner(batch)).collect())
-    }
-
-    /// Takes the sequences of a bulk cut of `rows` rows, behind everything appended so far.
-    pub(crate) fn reserve_bulk(&self, rows: u64) -> Result<Bulk> {
-        debug_assert!(rows > 0, "a cut has rows");
-        let mut state = self.writable_state(0, Wait::Yes)?;
-        let before = state.cut_buffer();
-        let lo = self.take_sequences(&mut state, rows)?;
-        let hi = lo + rows - 1;
-        state.in_flight.push(InFlight { lo, hi, view: None, failed: false });
-        drop(state);
-        if let Some(view) = before
-            && let Err(e) = self.land_in_memory(&view)
-        {
-            self.state.lock().land(lo);
-            return Err(e);
-        }
-        Ok(Bulk { lo, hi })
     }
 
     /// Encodes a cut into memory parts and lands it.
@@ -205,7 +158,7 @@ impl Core {
     }
 
     /// The state, when it takes writes and there is memory for `bytes` more.
-    fn writable_state(&self, bytes: u64, wait: Wait) -> Result<MutexGuard<'_, State>> {
+    pub(super) fn writable_state(&self, bytes: u64, wait: Wait) -> Result<MutexGuard<'_, State>> {
         let share = self.memory_share();
         let mut state = self.state.lock();
         loop {
@@ -227,7 +180,7 @@ impl Core {
         }
     }
 
-    fn take_sequences(&self, state: &mut State, rows: u64) -> Result<u64> {
+    pub(super) fn take_sequences(&self, state: &mut State, rows: u64) -> Result<u64> {
         let manifest = self.manifest()?;
         state.sequences.take(rows, || manifest.lock().reserve_sequences())
     }
@@ -237,13 +190,4 @@ impl Core {
         let half = self.memory_share() / 2;
         if self.state.lock().memory_bytes() >= half { self.flush().map(|_| ()) } else { Ok(()) }
     }
-}
-
-/// The sequences of a bulk cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bulk {
-    /// The first.
-    pub(crate) lo: u64,
-    /// The last.
-    pub(crate) hi: u64,
 }

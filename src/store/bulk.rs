@@ -7,11 +7,21 @@ use crossbeam::channel::{Receiver, bounded};
 use memchr::{memchr, memrchr};
 
 use crate::error::{Error, Result};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+
+/// Chunks of at most so many bytes, which keep workers busy and make parts of a good size.
+const MAX_CHUNK_BYTES: usize = 16 << 20;
+/// A worker holds a chunk and its rows; chunks being read and waiting come on top, so all of them
+/// are about so many chunks.
+const CHUNKS_IN_MEMORY: u64 = 16;
 
 /// Input is cut at line ends into chunks of about this many bytes; a chunk is parsed and encoded
 /// by one worker and becomes one part for each day in it.
-pub(crate) const CHUNK_BYTES: usize = 16 << 20;
+pub(crate) fn chunk_bytes(memory_limit_bytes: u64) -> usize {
+    let share = usize::try_from(memory_limit_bytes / CHUNKS_IN_MEMORY).unwrap_or(usize::MAX);
+    share.min(MAX_CHUNK_BYTES)
+}
 
 /// A piece of the input that begins and ends at a line's end.
 #[derive(Debug)]
@@ -89,74 +99,110 @@ impl Held {
     }
 }
 
-/// Lets workers pass one after the other, in the order of their chunks.
+/// Lets workers pass one after the other, in the order of their chunks, as long as all of them
+/// succeed.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    next: Mutex<u64>,
+    turn: Mutex<Turn>,
     changed: Condvar,
 }
 
-/// The right to pass; dropping it passes, so that an error of one worker never stops the others.
+#[derive(Debug, Default)]
+struct Turn {
+    next: u64,
+    /// Whether a chunk has failed, so that none behind it may pass.
+    failed: bool,
+}
+
+/// The right to pass once. Dropping it fails, and lets the next know, so that an error of one
+/// worker never stops the others.
 #[derive(Debug)]
 pub(crate) struct Ticket<'a> {
     turns: &'a Turns,
     index: u64,
+    passed: bool,
 }
 
 impl Turns {
     /// The ticket of a chunk.
     pub(crate) fn ticket(&self, index: u64) -> Ticket<'_> {
-        Ticket { turns: self, index }
+        Ticket { turns: self, index, passed: false }
     }
 
-    fn wait(&self, index: u64) {
-        let mut next = self.next.lock();
-        while *next != index {
-            self.changed.wait(&mut next);
+    /// Waits for the turn of a chunk.
+    fn wait(&self, index: u64) -> MutexGuard<'_, Turn> {
+        let mut turn = self.turn.lock();
+        while turn.next != index {
+            self.changed.wait(&mut turn);
         }
+        turn
     }
 }
 
 impl Ticket<'_> {
-    /// Waits until every chunk before has passed, runs `f`, and lets the next pass.
-    pub(crate) fn pass<T>(self, f: impl FnOnce() -> T) -> T {
-        self.turns.wait(self.index);
-        f()
+    /// Waits until every chunk before has passed, runs `f`, and lets the next pass. Runs nothing
+    /// and gives `None` if a chunk before has failed.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub(crate) fn pass<T>(mut self, f: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+        if self.turns.wait(self.index).failed {
+            return Ok(None);
+        }
+        let value = f()?;
+        self.passed = true;
+        Ok(Some(value))
     }
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.turns.wait(self.index);
-        *self.turns.next.lock() = self.index + 1;
+        let mut turn = self.turns.wait(self.index);
+        turn.next = self.index + 1;
+        turn.failed |= !self.passed;
+        drop(turn);
         self.turns.changed.notify_all();
     }
 }
 
-/// Reads `input`, which `head` begins, in chunks and hands them to `workers` threads running
-/// `work`; lines are at most `longest` bytes. Gives the first error, of the input or of a worker.
+/// How an input is cut and worked on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    /// Threads.
+    pub(crate) workers: usize,
+    /// Bytes of a chunk.
+    pub(crate) chunk_bytes: usize,
+    /// Bytes of the longest line.
+    pub(crate) longest: usize,
+}
+
+/// Reads `input`, which `head` begins, in chunks and hands them to threads running `work`. Reads
+/// no further when one of them has failed. Gives the first error, of the input or of a worker.
 pub(crate) fn run(
     input: impl Read,
-    workers: usize,
-    longest: usize,
     head: Vec<u8>,
+    plan: Plan,
     work: impl Fn(Chunk) -> Result<()> + Sync,
 ) -> Result<()> {
     let (sender, receiver) = bounded::<Chunk>(1);
+    let failed = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let work = &work;
-        let threads: Vec<_> = (0..workers.max(1))
+        let (work, failed) = (&work, &failed);
+        let threads: Vec<_> = (0..plan.workers.max(1))
             .map(|_| {
                 let receiver = receiver.clone();
-                scope.spawn(move || consume(&receiver, work))
+                scope.spawn(move || consume(&receiver, work, failed))
             })
             .collect();
         drop(receiver);
         let spare = Spare::default();
         let mut chunks =
-            Chunks { input, longest, carry: head, skipping: false, spare: Arc::clone(&spare) };
+            Chunks { input, plan, carry: head, skipping: false, spare: Arc::clone(&spare) };
         let mut result = Ok(());
         for index in 0.. {
+            if failed.load(Ordering::Acquire) {
+                break;
+            }
             match chunks.next() {
                 Ok(Some(held)) => {
                     let chunk = Chunk { index, held, spare: Arc::clone(&spare) };
@@ -182,14 +228,17 @@ pub(crate) fn run(
     })
 }
 
-/// After an error the remaining chunks still take their turns, without being worked on.
-fn consume(chunks: &Receiver<Chunk>, work: &(impl Fn(Chunk) -> Result<()> + Sync)) -> Result<()> {
+/// After an error the chunks that were read already still take their turns.
+fn consume(
+    chunks: &Receiver<Chunk>,
+    work: &(impl Fn(Chunk) -> Result<()> + Sync),
+    failed: &AtomicBool,
+) -> Result<()> {
     let mut result = Ok(());
     for chunk in chunks {
         let ended = work(chunk);
-        if result.is_ok() {
-            result = ended;
-        }
+        failed.fetch_or(ended.is_err(), Ordering::AcqRel);
+        result = result.and(ended);
     }
     result
 }
@@ -197,7 +246,7 @@ fn consume(chunks: &Receiver<Chunk>, work: &(impl Fn(Chunk) -> Result<()> + Sync
 /// Cuts an input at line ends.
 struct Chunks<R> {
     input: R,
-    longest: usize,
+    plan: Plan,
     carry: Vec<u8>,
     /// Whether the rest of a line over the limit is still to be passed over.
     skipping: bool,
@@ -212,9 +261,9 @@ impl<R: Read> Chunks<R> {
             held.put(&self.carry);
             self.carry.clear();
             let got = held
-                .read(&mut self.input, CHUNK_BYTES)
+                .read(&mut self.input, self.plan.chunk_bytes)
                 .map_err(|e| Error::io("read", std::path::Path::new("the input"), e))?;
-            let ended = got < CHUNK_BYTES;
+            let ended = got < self.plan.chunk_bytes;
             if self.skipping {
                 let bytes = held.bytes();
                 let line_end = memchr(b'\n', bytes).map_or(bytes.len(), |i| i + 1);
@@ -231,8 +280,8 @@ impl<R: Read> Chunks<R> {
                     held.truncate(end);
                     return Ok(Some(held));
                 }
-                None if held.len > self.longest => {
-                    held.truncate(self.longest + 1);
+                None if held.len > self.plan.longest => {
+                    held.truncate(self.plan.longest + 1);
                     held.put(b"\n");
                     self.skipping = true;
                     return Ok(Some(held));
@@ -251,6 +300,11 @@ mod tests {
     use super::*;
 
     const LONGEST: usize = 4 << 20;
+    const CHUNK_BYTES: usize = 16 << 20;
+
+    fn plan(workers: usize) -> Plan {
+        Plan { workers, chunk_bytes: CHUNK_BYTES, longest: LONGEST }
+    }
 
     #[test]
     fn chunks_end_at_line_ends_and_pass_in_order() {
@@ -258,10 +312,13 @@ mod tests {
         let input: Vec<u8> = line.repeat(70_000);
         let turns = Turns::default();
         let seen = Mutex::new(Vec::new());
-        run(input.as_slice(), 3, LONGEST, b"first\n".to_vec(), |chunk| {
+        run(input.as_slice(), b"first\n".to_vec(), plan(3), |chunk| {
             assert!(chunk.bytes().ends_with(b"\n"));
             let ticket = turns.ticket(chunk.index);
-            ticket.pass(|| seen.lock().push((chunk.index, chunk.bytes().len())));
+            ticket.pass(|| {
+                seen.lock().push((chunk.index, chunk.bytes().len()));
+                Ok(())
+            })?;
             Ok(())
         })
         .unwrap();
@@ -272,13 +329,24 @@ mod tests {
 
     #[test]
     fn an_error_ends_the_run_and_stops_nobody() {
-        let input = vec![b'\n'; CHUNK_BYTES * 3];
         let turns = Turns::default();
-        let refused = run(input.as_slice(), 2, LONGEST, Vec::new(), |chunk| {
-            let _ticket = turns.ticket(chunk.index);
-            if chunk.index == 0 { Err(Error::Closed) } else { Ok(()) }
+        let (passed, begun) = (Mutex::new(Vec::new()), Mutex::new(0));
+        let input = std::io::Read::take(std::io::repeat(b'\n'), CHUNK_BYTES as u64 * 40);
+        let refused = run(input, Vec::new(), plan(2), |chunk| {
+            let ticket = turns.ticket(chunk.index);
+            *begun.lock() += 1;
+            if chunk.index == 1 {
+                return Err(Error::Closed);
+            }
+            ticket.pass(|| {
+                passed.lock().push(chunk.index);
+                Ok(())
+            })?;
+            Ok(())
         });
         assert!(matches!(refused, Err(Error::Closed)));
+        assert_eq!(*passed.lock(), [0], "nothing behind a failure");
+        assert!(*begun.lock() < 10, "the rest of the input is not read");
     }
 
     #[test]
@@ -293,7 +361,7 @@ mod tests {
 
     fn line_lengths(input: &[u8], head: Vec<u8>) -> Vec<usize> {
         let lines = Mutex::new(Vec::new());
-        run(input, 1, LONGEST, head, |chunk| {
+        run(input, head, plan(1), |chunk| {
             let split = chunk.bytes().split(|b| *b == b'\n').filter(|l| !l.is_empty());
             lines.lock().extend(split.map(<[u8]>::len));
             Ok(())

@@ -1,16 +1,13 @@
 //! Memory -> part files -> manifest.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::io::{FileWriter, Fsync, is_not_found, publish};
-use crate::manifest::{Bulk, Change, Edit, day_dir, part_path};
-use crate::memory::{Cut, days_of};
-use crate::part::{FileSink, Profile, write_part};
-use crate::partition::{PartEntry, PartHandle, part_entry};
-use crate::record::RowBatch;
+use crate::manifest::{Change, Edit, day_dir, part_path};
+use crate::partition::{PartEntry, PartHandle};
 
 use super::core::{Core, Role};
 use super::report::FlushReport;
@@ -95,47 +92,6 @@ impl Core {
             }
         }
         Ok(through)
-    }
-
-    /// Writes a cut straight into part files and lists them: all of them, or none, also when the
-    /// process dies on the way.
-    pub(crate) fn write_cut(&self, cut: &Cut) -> Result<Vec<Arc<PartHandle>>> {
-        let batches: Vec<&RowBatch> = cut.batches.iter().map(|(_, b)| b.as_ref()).collect();
-        let days = days_of(&batches);
-        let bulk = Bulk { cut_lo: cut.lo, cut_hi: cut.hi, parts: days.len() as u64 };
-        self.commit(&Edit::of(Change::AddBulk(bulk)))?;
-        let (mut begun, mut written) = (Vec::new(), Vec::new());
-        let result = days.into_iter().try_for_each(|day| {
-            let id = self.part_id()?;
-            let options = self.writer_options(id, day, (cut.lo, cut.hi), Profile::Flush);
-            let path = part_path(&self.root, day, id);
-            begun.push((day, path.clone()));
-            let summary = self.publish_file(day, &path, |file, path| {
-                write_part(&batches, &options, &mut FileSink { file, path })
-            })?;
-            written.push(part_entry(&summary));
-            Ok(())
-        });
-        if let Err(e) = result {
-            // What cannot be taken back now is when the store is opened again.
-            let _ = self.take_back(bulk, &begun);
-            return Err(e);
-        }
-        let mut edit = Edit::of(Change::DropBulk { cut_lo: cut.lo });
-        written.iter().for_each(|entry| edit.push(Change::AddPart(entry.clone())));
-        self.commit(&edit)?;
-        Ok(written.into_iter().map(|entry| self.file_handle(entry)).collect())
-    }
-
-    /// Removes the parts of a cut that could not all be written.
-    fn take_back(&self, bulk: Bulk, begun: &[(i32, PathBuf)]) -> Result<()> {
-        for (day, path) in begun {
-            match self.disk.remove_file(path) {
-                Err(e) if is_not_found(&e) => {}
-                removed => removed.and_then(|()| self.disk.sync_dir(&day_dir(&self.root, *day)))?,
-            }
-        }
-        self.commit(&Edit::of(Change::DropBulk { cut_lo: bulk.cut_lo }))
     }
 
     /// Makes the manifest expect a segment of the journal, whose first record is durable.

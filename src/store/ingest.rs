@@ -12,15 +12,15 @@ use crate::ingest::{
 use crate::record::{Batch, Entry, RowBatch};
 use crate::sync::Mutex;
 
-use super::acks::{Acknowledged, Acks};
+use super::acks::Acks;
 use super::append::Wait;
-use super::bulk::{self, CHUNK_BYTES, Chunk, Turns};
+use super::bulk::{self, Chunk, Plan, Ticket, Turns};
 use super::core::Core;
 use super::handle::Store;
 use super::merger::BulkGuard;
 
-/// A read of this many bytes at once speaks of more to come: then the input goes straight into
-/// part files, in chunks side by side.
+/// A read of this many bytes at once, or of a chunk, speaks of more to come: then the input goes
+/// straight into part files, in chunks side by side.
 const BULK_BYTES: usize = 4 << 20;
 
 /// Appends to a store, with stream fields of its own. Cheap to make; share it between threads or
@@ -30,6 +30,8 @@ pub struct Ingest {
     store: Store,
     options: Arc<IngestOptions>,
     gate: Arc<dyn DayGate>,
+    /// Bytes of a chunk of a large input.
+    chunk_bytes: usize,
     /// Writers at rest: they remember the names and streams they have seen.
     writers: Mutex<Vec<RowWriter>>,
 }
@@ -37,7 +39,16 @@ pub struct Ingest {
 impl Ingest {
     pub(crate) fn new(store: Store, options: IngestOptions) -> Ingest {
         let gate: Arc<dyn DayGate> = Arc::new(StoreDays::new(&store, options.limits.max_days));
-        Ingest { store, options: Arc::new(options), gate, writers: Mutex::default() }
+        let chunk_bytes = bulk::chunk_bytes(store.core().options.memory_limit_bytes);
+        let writers = Mutex::default();
+        Ingest { store, options: Arc::new(options), gate, chunk_bytes, writers }
+    }
+
+    /// Chunks of other sizes.
+    #[cfg(test)]
+    pub(super) fn with_chunk_bytes(mut self, bytes: usize) -> Ingest {
+        self.chunk_bytes = bytes;
+        self
     }
 
     /// Appends one entry. It is visible to queries, and as durable as the store's options say,
@@ -83,10 +94,11 @@ impl Ingest {
     /// Appends newline-delimited JSON: one object a line. Bad lines are counted with line number
     /// and reason and do not stop the stream.
     ///
-    /// Whatever a read of `input` gives short of a full buffer of 4 MiB is appended at once, so
-    /// the lines of a pipe or a socket are acknowledged as they come. From the first full buffer
-    /// on, the rest is parsed and written by several threads straight into part files, in chunks
-    /// of 16 MiB. All rows are acknowledged when the call returns.
+    /// Whatever a read of `input` gives short of a full buffer is appended at once, so the lines
+    /// of a pipe or a socket are acknowledged as they come. From the first full buffer (4 MiB; a
+    /// sixteenth of the store's memory if that is less) on, the rest is parsed and written by
+    /// several threads straight into part files, in chunks of 16 MiB (or that sixteenth). All rows
+    /// are acknowledged when the call returns.
     ///
     /// # Errors
     /// Those of `input` and of the disk; rows before the failure may have been appended.
@@ -95,20 +107,27 @@ impl Ingest {
     }
 
     /// As [`ndjson`](Ingest::ndjson), and calls `acknowledged` each time when more of the rows
-    /// are acknowledged: always the first ones of the input, in its order. What a row that is
-    /// acknowledged survives is said by the store's [`Durability`](crate::Durability); those of a
-    /// large input are in synced parts. The calls come one after the other, from several threads.
+    /// are acknowledged, with what became of the input so far: always of its first lines. What
+    /// an acknowledged row survives is said by the store's [`Durability`](crate::Durability);
+    /// those of a large input are in synced parts. The calls come one after the other, from
+    /// several threads.
     ///
     /// # Errors
-    /// Those of [`ndjson`](Ingest::ndjson); what was acknowledged stays so.
+    /// Those of [`ndjson`](Ingest::ndjson). What was told last holds: to go on, leave out so many
+    /// lines of the input. (Only if the journal cannot be synced, some of the next rows may be
+    /// there as well.)
     pub fn ndjson_acknowledged(
         &self,
-        mut input: impl Read,
-        acknowledged: impl Fn(Acknowledged) + Sync,
+        input: impl Read,
+        acknowledged: impl Fn(&IngestReport) + Sync,
     ) -> Result<IngestReport> {
         let acks = Acks::new(&acknowledged);
-        let mut total = IngestReport::default();
-        let mut buffer = vec![0; BULK_BYTES];
+        self.lines(input, &acks)?;
+        Ok(acks.into_report())
+    }
+
+    fn lines(&self, mut input: impl Read, acks: &Acks<'_>) -> Result<()> {
+        let mut buffer = vec![0; BULK_BYTES.min(self.chunk_bytes)];
         let mut filled = 0;
         loop {
             let room = buffer.get_mut(filled..).unwrap_or(&mut []);
@@ -118,18 +137,15 @@ impl Ingest {
             };
             filled += read;
             if read == 0 {
-                let rest = buffer.get(..filled).unwrap_or(&[]);
-                total.merge(&self.small(rest, &acks)?);
-                return Ok(total);
+                return self.small(buffer.get(..filled).unwrap_or(&[]), acks);
             }
             if filled == buffer.len() {
-                total.merge(&self.bulk(buffer, input, &acks)?);
-                return Ok(total);
+                return self.bulk(buffer, input, acks);
             }
             let held = buffer.get(..filled).unwrap_or(&[]);
             let end = memchr::memrchr(b'\n', held).map_or(0, |i| i + 1);
             if end > 0 {
-                total.merge(&self.small(held.get(..end).unwrap_or(&[]), &acks)?);
+                self.small(held.get(..end).unwrap_or(&[]), acks)?;
                 buffer.copy_within(end..filled, 0);
                 filled -= end;
             }
@@ -149,78 +165,72 @@ impl Ingest {
         result
     }
 
-    fn small(&self, input: &[u8], acks: &Acks<'_>) -> Result<IngestReport> {
+    fn small(&self, input: &[u8], acks: &Acks<'_>) -> Result<()> {
         let mut report = IngestReport::default();
         let core = self.store.core();
         let mut lines = JsonLines::new(self.writer(TARGET_BATCH_BYTES));
-        let mut last_sequence = 0;
-        let mut sink = |rows: RowBatch| {
-            let count = rows.len() as u64;
-            last_sequence = core.append(rows, Wait::Yes)?;
-            acks.more(count, last_sequence);
+        let mut sink = |rows: RowBatch, report: &mut IngestReport| {
+            report.last_sequence = core.append(rows, Wait::Yes)?;
+            acks.more(&std::mem::take(report));
             Ok(())
         };
         read_json_lines(input, Path::new("the input"), &mut lines, &mut report, &mut sink)?;
-        report.last_sequence = last_sequence;
+        // Lines behind the last row.
+        acks.more(&report);
         self.writers.lock().push(lines.into_writer());
-        Ok(report)
+        Ok(())
     }
 
-    pub(super) fn bulk(
-        &self,
-        head: Vec<u8>,
-        input: impl Read,
-        acks: &Acks<'_>,
-    ) -> Result<IngestReport> {
+    pub(super) fn bulk(&self, head: Vec<u8>, input: impl Read, acks: &Acks<'_>) -> Result<()> {
         let _running = BulkGuard::new(self.store.core());
-        let total = Mutex::new(IngestReport::default());
-        let turns = Turns::default();
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let longest = self.options.limits.max_entry_bytes;
-        bulk::run(input, workers, longest, head, |chunk| {
-            self.bulk_chunk(chunk, &turns, &total, acks)
+        let (reserving, listing) = (Turns::default(), Turns::default());
+        let plan = Plan {
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            chunk_bytes: self.chunk_bytes,
+            longest: self.options.limits.max_entry_bytes,
+        };
+        bulk::run(input, head, plan, |chunk| {
+            let tickets = (reserving.ticket(chunk.index), listing.ticket(chunk.index));
+            self.bulk_chunk(chunk, tickets, acks)
         })?;
         self.writers.lock().iter_mut().for_each(RowWriter::forget_spare);
-        Ok(total.into_inner())
+        Ok(())
     }
 
-    /// Parses a chunk, takes its sequences when all chunks before it have taken theirs, and
-    /// writes its parts.
+    /// Parses a chunk, takes its sequences when all chunks before it have taken theirs, writes
+    /// its parts, and lists them when those of all chunks before it are listed: what is in the
+    /// store when a chunk fails are the chunks before it.
     fn bulk_chunk(
         &self,
         chunk: Chunk,
-        turns: &Turns,
-        total: &Mutex<IngestReport>,
+        (reserving, listing): (Ticket<'_>, Ticket<'_>),
         acks: &Acks<'_>,
     ) -> Result<()> {
-        let index = chunk.index;
-        let ticket = turns.ticket(index);
         let core = self.store.core();
         let mut report = IngestReport::default();
         let mut batches: Vec<RowBatch> = Vec::new();
-        let mut lines = JsonLines::new(self.writer(CHUNK_BYTES));
-        let mut sink = |rows: RowBatch| {
+        let mut lines = JsonLines::new(self.writer(self.chunk_bytes));
+        let mut sink = |rows: RowBatch, _: &mut IngestReport| {
             batches.push(rows);
             Ok(())
         };
         lines.parse_chunk(chunk.bytes(), &mut report, &mut sink)?;
-        lines.flush(&mut sink)?;
+        lines.flush(&mut report, &mut sink)?;
         let mut writer = lines.into_writer();
         drop(chunk);
         let rows: u64 = batches.iter().map(|b| b.len() as u64).sum();
-        let reserved = ticket.pass(|| {
-            total.lock().merge(&report);
-            if rows > 0 { core.reserve_bulk(rows).map(Some) } else { Ok(None) }
+        let reserve = || (rows > 0).then(|| core.reserve_bulk(rows)).transpose();
+        let Some(reserved) = reserving.pass(reserve)? else { return Ok(()) };
+        let written = reserved.map(|r| core.write_bulk(r, batches)).transpose()?;
+        listing.pass(|| {
+            if let Some(cut) = written {
+                cut.list()?.into_iter().for_each(|batch| writer.recycle(batch));
+            }
+            report.last_sequence = reserved.map_or(0, |reserved| reserved.hi);
+            acks.more(&report);
+            Ok(())
         })?;
-        let last_sequence = reserved.map_or(0, |reserved| reserved.hi);
-        if let Some(reserved) = reserved {
-            let batches = core.append_bulk(reserved, batches)?;
-            batches.into_iter().for_each(|batch| writer.recycle(batch));
-            let mut total = total.lock();
-            total.last_sequence = total.last_sequence.max(last_sequence);
-        }
         self.writers.lock().push(writer);
-        acks.chunk(index, rows, last_sequence);
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 mod acks;
 mod append;
 mod bulk;
+mod bulk_cut;
 mod compact;
 mod core;
 mod damage;
@@ -33,7 +34,6 @@ mod verify;
 mod view;
 mod workers;
 
-pub use acks::Acknowledged;
 pub use damage::KnownDamage;
 pub use handle::Store;
 pub use helpers::{Hits, HitsSeries, ValueHits};

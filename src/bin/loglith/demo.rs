@@ -74,18 +74,17 @@ fn load(store: &Store, logs: &Path, dir: &Path, out: &mut impl Write) -> Outcome
     for path in &files {
         let file = File::open(path).map_err(|e| Failure::file("open", path, e))?;
         let file_bytes = file.metadata().map_err(|e| Failure::file("read", path, e))?.len();
-        let (report, raw_bytes) =
-            ingest_reader(&ingest, BufReader::new(file), Waits::ForAll, &|_| ())?;
+        let report = ingest_reader(&ingest, BufReader::new(file), Waits::ForAll, &|_| ())?;
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         writeln!(
             out,
             "  {:<28} {:>7} rows {:>9}",
             name,
             grouped(report.accepted),
-            bytes(raw_bytes)
+            bytes(report.bytes)
         )?;
         rows += report.accepted;
-        raw += raw_bytes;
+        raw += report.bytes;
         compressed += file_bytes;
     }
     drop(ingest);

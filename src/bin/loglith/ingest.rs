@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use loglith::{Acknowledged, Ingest, IngestOptions, IngestReport, Store};
+use loglith::{Ingest, IngestOptions, IngestReport, Store};
 
 use crate::args::{IngestArgs, InputFormat};
 use crate::exit::{Failure, Outcome, end, tell_opening};
@@ -17,8 +17,8 @@ use crate::output::{bytes, grouped};
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const READ_BUFFER_BYTES: usize = 1 << 20;
 
-/// Called when more rows of a file are acknowledged.
-type Told<'a> = dyn Fn(Acknowledged) + Sync + 'a;
+/// Called when more rows of a file are acknowledged, with what became of the file so far.
+type Told<'a> = dyn Fn(&IngestReport) + Sync + 'a;
 
 /// When a read of the input ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +28,6 @@ pub(crate) enum Waits {
     /// With a full buffer, even if that takes several reads: for files, and for decoders, which
     /// give little at a time.
     ForAll,
-}
-
-/// What one file gave.
-struct Loaded {
-    report: IngestReport,
-    raw_bytes: u64,
 }
 
 /// Reads all files into the store and prints a report.
@@ -61,18 +55,23 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     }
     let ingest = store.ingest(options)?;
     let mut total = IngestReport::default();
-    let mut raw_bytes = 0;
     let listener = Listener::default();
     let loaded: Outcome = args.files.iter().try_for_each(|file| {
-        let before = total.accepted;
-        let loaded = load(&ingest, file, &|a| {
+        let so_far = Mutex::new(IngestReport::default());
+        let loaded = load(&ingest, file, &|report| {
             if args.ack {
-                listener.tell(before + a.rows);
+                listener.tell(total.accepted + report.accepted);
             }
-        })?;
-        total.merge(&loaded.report);
-        raw_bytes += loaded.raw_bytes;
-        Ok(())
+            *so_far.lock().unwrap_or_else(PoisonError::into_inner) = report.clone();
+        });
+        let so_far = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if loaded.is_err() && so_far.lines > 0 {
+            // Without a standard error there is nobody to tell.
+            let (line, name) = (so_far.lines, file.display());
+            let _ = writeln!(io::stderr(), "stopped behind line {line} of {name}");
+        }
+        total.merge(loaded.as_ref().unwrap_or(&so_far));
+        loaded.map(|_| ())
     });
     drop(ingest);
     let flushed = store.flush();
@@ -83,12 +82,11 @@ pub(crate) fn run(args: &IngestArgs) -> Outcome {
     let mut out: Box<dyn Write> =
         if args.ack { Box::new(io::stderr().lock()) } else { Box::new(io::stdout().lock()) };
     writeln!(out, "{total}")?;
-    writeln!(out, "{}", speed(total.accepted, raw_bytes, elapsed))?;
+    writeln!(out, "{}", speed(total.accepted, total.bytes, elapsed))?;
     writeln!(out, "store: {} on disk", bytes(disk_bytes))?;
     out.flush()?;
     loaded?;
     if let Err(e) = flushed.map(|_| ()).and(closed) {
-        // Without a standard error there is nobody to tell.
         let _ = writeln!(
             io::stderr(),
             "the rows above are in the journal and safe, but could not be moved to part files"
@@ -136,7 +134,7 @@ pub(crate) fn speed(rows: u64, raw_bytes: u64, elapsed: Duration) -> String {
 }
 
 /// Reads one file, `-` being the standard input, with a progress bar where someone looks.
-fn load(ingest: &Ingest, path: &Path, acknowledged: &Told<'_>) -> Result<Loaded, Failure> {
+fn load(ingest: &Ingest, path: &Path, acknowledged: &Told<'_>) -> Result<IngestReport, Failure> {
     let name = path.display().to_string();
     if name == "-" {
         let bar = bar(None, "standard input");
@@ -155,9 +153,9 @@ fn load_reader(
     waits: Waits,
     bar: &ProgressBar,
     acknowledged: &Told<'_>,
-) -> Result<Loaded, Failure> {
+) -> Result<IngestReport, Failure> {
     let input = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(input));
-    let loaded = ingest_reader(ingest, input, waits, acknowledged).map_err(|e| match e {
+    let report = ingest_reader(ingest, input, waits, acknowledged).map_err(|e| match e {
         Failure::Output(source) => Failure::file("read", path, source),
         Failure::Store(loglith::Error::Io { action: "read", path: named, source })
             if named == Path::new("the input") =>
@@ -167,38 +165,35 @@ fn load_reader(
         other => other,
     })?;
     bar.finish_and_clear();
-    Ok(Loaded { report: loaded.0, raw_bytes: loaded.1 })
+    Ok(report)
 }
 
-/// Ingests NDJSON, decompressed if it is zstd; returns the report and the raw bytes.
+/// Ingests NDJSON, decompressed if it is zstd.
 pub(crate) fn ingest_reader(
     ingest: &Ingest,
     mut input: impl BufRead,
     waits: Waits,
     acknowledged: &Told<'_>,
-) -> Result<(IngestReport, u64), Failure> {
+) -> Result<IngestReport, Failure> {
     let head = input.fill_buf().map_err(Failure::Output)?;
     if head.starts_with(&ZSTD_MAGIC) {
         let decoder = zstd::stream::read::Decoder::with_buffer(input).map_err(Failure::Output)?;
-        let mut plain = Counted { inner: decoder, bytes: 0, waits: Waits::ForAll, late: None };
-        let report = ingest.ndjson_acknowledged(&mut plain, acknowledged)?;
-        return Ok((report, plain.bytes));
+        let plain = Paced { inner: decoder, waits: Waits::ForAll, late: None };
+        return Ok(ingest.ndjson_acknowledged(plain, acknowledged)?);
     }
-    let mut plain = Counted { inner: input, bytes: 0, waits, late: None };
-    let report = ingest.ndjson_acknowledged(&mut plain, acknowledged)?;
-    Ok((report, plain.bytes))
+    let plain = Paced { inner: input, waits, late: None };
+    Ok(ingest.ndjson_acknowledged(plain, acknowledged)?)
 }
 
-/// Counts the bytes that pass.
-struct Counted<R> {
+/// Gives as much at once as is asked for, or as there is.
+struct Paced<R> {
     inner: R,
-    bytes: u64,
     waits: Waits,
     /// A failure behind bytes that were given already.
     late: Option<io::Error>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for Paced<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if let Some(error) = self.late.take() {
             return Err(error);
@@ -219,7 +214,6 @@ impl<R: Read> Read for Counted<R> {
                 break;
             }
         }
-        self.bytes += filled as u64;
         Ok(filled)
     }
 }

@@ -18,6 +18,10 @@ use crate::record::RowBatch;
 /// Bytes read at once.
 const READ_BYTES: usize = 1 << 20;
 
+/// Takes full batches, with what became of the lines so far, those of the batch included: it may
+/// take the report too, and leave an empty one for the lines that follow.
+pub(crate) type Sink<'a> = dyn FnMut(RowBatch, &mut IngestReport) -> Result<()> + 'a;
+
 /// Turns chunks of JSON lines into batches of rows.
 ///
 /// Several workers can share one input: each takes chunks cut at line breaks, and the reports of
@@ -54,10 +58,11 @@ impl JsonLines {
         &mut self,
         chunk: &[u8],
         report: &mut IngestReport,
-        sink: &mut dyn FnMut(RowBatch) -> Result<()>,
+        sink: &mut Sink<'_>,
     ) -> Result<()> {
         let mut rest = chunk;
         while !rest.is_empty() {
+            let before = rest.len();
             let line = match memchr::memchr(b'\n', rest) {
                 Some(end) => {
                     let (line, tail) = rest.split_at(end);
@@ -66,10 +71,11 @@ impl JsonLines {
                 }
                 None => std::mem::take(&mut rest),
             };
-            report.lines += 1;
             if self.writer.is_full(line.len()) {
-                sink(self.writer.take_batch())?;
+                sink(self.writer.take_batch(), report)?;
             }
+            report.lines += 1;
+            report.bytes += (before - rest.len()) as u64;
             // Line by line, so that the scan finds the bytes in the nearest cache.
             if std::str::from_utf8(line).is_ok() {
                 self.line(line, report);
@@ -78,7 +84,6 @@ impl JsonLines {
                 self.line(String::from_utf8_lossy(line).as_bytes(), report);
             }
         }
-        report.bytes += chunk.len() as u64;
         Ok(())
     }
 
@@ -86,8 +91,8 @@ impl JsonLines {
     ///
     /// # Errors
     /// What `sink` returns.
-    pub(crate) fn flush(&mut self, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {
-        if self.writer.len() > 0 { sink(self.writer.take_batch()) } else { Ok(()) }
+    pub(crate) fn flush(&mut self, report: &mut IngestReport, sink: &mut Sink<'_>) -> Result<()> {
+        if self.writer.len() > 0 { sink(self.writer.take_batch(), report) } else { Ok(()) }
     }
 
     /// A line of valid UTF-8.
@@ -141,7 +146,7 @@ pub(crate) fn read_json_lines(
     path: &Path,
     lines: &mut JsonLines,
     report: &mut IngestReport,
-    sink: &mut dyn FnMut(RowBatch) -> Result<()>,
+    sink: &mut Sink<'_>,
 ) -> Result<()> {
     let longest = lines.writer.options().limits.max_entry_bytes;
     let mut buffer: Vec<u8> = Vec::new();
@@ -168,7 +173,7 @@ pub(crate) fn read_json_lines(
         lines.parse_chunk(chunk, report, sink)?;
         done += whole;
         if read == 0 {
-            return lines.flush(sink);
+            return lines.flush(report, sink);
         }
         if !skipping && rest.len() > longest {
             report.lines += 1;

@@ -42,12 +42,12 @@ fn ingest_with(options: IngestOptions, input: &[u8]) -> (Vec<Fields>, IngestRepo
     let mut report = IngestReport::default();
     let mut rows = Vec::new();
     let mut lines = lines(options);
-    let mut sink = |batch: RowBatch| {
+    let mut sink = |batch: RowBatch, _: &mut IngestReport| {
         rows.extend(rows_of(&batch));
         Ok(())
     };
     lines.parse_chunk(input, &mut report, &mut sink).unwrap();
-    lines.flush(&mut sink).unwrap();
+    lines.flush(&mut report, &mut sink).unwrap();
     assert_eq!(report.accepted, rows.len() as u64);
     assert_eq!(report.bytes, input.len() as u64);
     (rows, report)
@@ -281,7 +281,7 @@ proptest! {
         let mut small = JsonLines::new(writer.with_target_bytes(target));
         let mut small_report = IngestReport::default();
         let mut small_rows = Vec::new();
-        let mut sink = |batch: RowBatch| {
+        let mut sink = |batch: RowBatch, _: &mut IngestReport| {
             small_rows.extend(rows_of(&batch));
             Ok(())
         };
@@ -385,7 +385,7 @@ fn long_lines_are_rejected_unbuffered() {
     let options = IngestOptions::new().limits(limits);
     let mut report = IngestReport::default();
     let mut rows = 0;
-    let mut sink = |batch: RowBatch| {
+    let mut sink = |batch: RowBatch, _: &mut IngestReport| {
         rows += batch.len();
         Ok(())
     };
@@ -402,7 +402,7 @@ fn long_lines_are_rejected_unbuffered() {
 fn an_error_of_the_sink_ends_the_input() {
     let mut lines = lines(IngestOptions::new());
     let mut report = IngestReport::default();
-    let mut sink = |_| Err(Error::Closed);
+    let mut sink = |_: RowBatch, _: &mut IngestReport| Err(Error::Closed);
     let input = &b"{\"a\":1}"[..];
     let got = read_json_lines(input, Path::new("x"), &mut lines, &mut report, &mut sink);
     assert!(matches!(got, Err(Error::Closed)));
@@ -421,7 +421,7 @@ fn speed() {
         let mut report = IngestReport::default();
         let (mut rows, mut bytes) = (0, 0);
         let start = std::time::Instant::now();
-        let mut sink = |batch: RowBatch| {
+        let mut sink = |batch: RowBatch, _: &mut IngestReport| {
             rows += batch.len();
             bytes += batch.value_bytes();
             Ok(())
@@ -429,7 +429,7 @@ fn speed() {
         for chunk in input.chunks(64 << 20) {
             lines.parse_chunk(chunk, &mut report, &mut sink).unwrap();
         }
-        lines.flush(&mut sink).unwrap();
+        lines.flush(&mut report, &mut sink).unwrap();
         let seconds = start.elapsed().as_secs_f64();
         println!(
             "{round}: {:.0} MB/s, {:.3} us a row, {rows} rows, {bytes} value bytes, {} rejected",

@@ -26,12 +26,12 @@ fn ingest(options: IngestOptions, input: &str) -> (Vec<Row>, IngestReport) {
     let mut lines = JsonLines::new(writer(options));
     let mut report = IngestReport::default();
     let mut rows = Vec::new();
-    let mut sink = |batch: RowBatch| {
+    let mut sink = |batch: RowBatch, _: &mut IngestReport| {
         rows.extend(rows_of(&batch));
         Ok(())
     };
     lines.parse_chunk(input.as_bytes(), &mut report, &mut sink).unwrap();
-    lines.flush(&mut sink).unwrap();
+    lines.flush(&mut report, &mut sink).unwrap();
     (rows, report)
 }
 
@@ -100,14 +100,14 @@ fn streams_hold_over_batches() {
     let mut lines = JsonLines::new(writer(options).with_target_bytes(1));
     let mut report = IngestReport::default();
     let mut streams = Vec::new();
-    let mut sink = |batch: RowBatch| {
+    let mut sink = |batch: RowBatch, _: &mut IngestReport| {
         assert_eq!(batch.len(), 1);
         streams.push(rows_of(&batch).remove(0).0);
         Ok(())
     };
     let input = b"{\"app\":\"a\",\"x\":1}\n{\"app\":\"a\",\"x\":1}\n{\"app\":\"b\",\"x\":1}\n";
     lines.parse_chunk(input, &mut report, &mut sink).unwrap();
-    lines.flush(&mut sink).unwrap();
+    lines.flush(&mut report, &mut sink).unwrap();
     assert_eq!(streams, ["{app=\"a\"}", "{app=\"a\"}", "{app=\"b\"}"]);
 }
 
@@ -117,7 +117,7 @@ fn time_and_message_fields_can_be_chosen() {
     let mut lines = JsonLines::new(writer(options));
     let mut report = IngestReport::default();
     let mut batches = Vec::new();
-    let mut sink = |batch: RowBatch| {
+    let mut sink = |batch: RowBatch, _: &mut IngestReport| {
         batches.push(batch);
         Ok(())
     };
@@ -128,7 +128,7 @@ fn time_and_message_fields_can_be_chosen() {
         "{\"ts\":null,\"text\":\"x\"}\n",
     );
     lines.parse_chunk(input.as_bytes(), &mut report, &mut sink).unwrap();
-    lines.flush(&mut sink).unwrap();
+    lines.flush(&mut report, &mut sink).unwrap();
     let times: Vec<i64> = batches[0].iter().map(|r| r.time.as_nanos() / 100_000_000).collect();
     assert_eq!(times, [10, 20, 35, NOW / 100_000_000]);
     let want = [
@@ -165,7 +165,7 @@ fn limits_reject_whole_entries() {
     let mut lines = JsonLines::new(writer);
     let mut report = IngestReport::default();
     let mut rows = Vec::new();
-    let mut sink = |batch: RowBatch| {
+    let mut sink = |batch: RowBatch, _: &mut IngestReport| {
         rows.extend(rows_of(&batch));
         Ok(())
     };
@@ -181,7 +181,7 @@ fn limits_reject_whole_entries() {
         "{\"_time\":1600000000,\"a\":1}\n",
     );
     lines.parse_chunk(input.as_bytes(), &mut report, &mut sink).unwrap();
-    lines.flush(&mut sink).unwrap();
+    lines.flush(&mut report, &mut sink).unwrap();
     let want = [
         row("{s=\"2\"}", &[("abcde", "1")]),
         row("{}", &[("a", "1"), ("b", "3")]),
@@ -234,14 +234,14 @@ fn many_names_and_streams_are_forgotten_between_batches() {
     let mut lines = JsonLines::new(writer(IngestOptions::new()).with_target_bytes(1 << 20));
     let mut report = IngestReport::default();
     let mut rows = 0;
-    let mut sink = |batch: RowBatch| {
+    let mut sink = |batch: RowBatch, _: &mut IngestReport| {
         rows += batch.len();
         Ok(())
     };
     for round in 0..3 {
         let input: String = (0..40_000).map(|i| format!("{{\"n{round}_{i}\":{i}}}\n")).collect();
         lines.parse_chunk(input.as_bytes(), &mut report, &mut sink).unwrap();
-        lines.flush(&mut sink).unwrap();
+        lines.flush(&mut report, &mut sink).unwrap();
     }
     assert!(lines.writer().names().len() <= MAX_NAMES);
     assert_eq!(rows, 120_000);

@@ -203,7 +203,7 @@ fn a_bulk_cut_is_there_whole_or_not_at_all() {
     let durability = Durability::Process;
     let bulk = |store: &Store| {
         let reserved = store.core().reserve_bulk(9)?;
-        store.core().append_bulk(reserved, vec![rows(10..19)])
+        store.core().write_bulk(reserved, vec![rows(10..19)])?.list()
     };
     let mut whole = [0, 0];
     for fault in [Fault::Crash, Fault::Io, Fault::NoSpace] {

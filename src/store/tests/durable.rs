@@ -53,7 +53,7 @@ fn live(disk: &Arc<SimDisk>, durability: Durability, seed: u64, told: &mut Told)
                 told.ask(&store);
                 assert!(store.durable_sequence() < reserved.lo);
                 let hi = reserved.hi;
-                store.core().append_bulk(reserved, vec![rows(numbers.clone())])?;
+                store.core().write_bulk(reserved, vec![rows(numbers.clone())])?.list()?;
                 told.acknowledged(numbers, hi);
             }
             _ => {

@@ -87,7 +87,7 @@ fn a_flush_writes_neighbours_as_one_file() {
     // The bulk cut in flight keeps what is before it from what is behind it.
     let report = store.flush().unwrap();
     assert_eq!((report.parts, report.rows), (6, 80));
-    store.core().append_bulk(reserved, vec![rows(50..57)]).unwrap();
+    store.core().write_bulk(reserved, vec![rows(50..57)]).unwrap().list().unwrap();
     let want: Vec<u64> = (0..57).chain(60..90).collect();
     assert_eq!(numbers(&store), want);
     store.compact().unwrap();
@@ -105,7 +105,7 @@ fn bulk_parts_between_journal_rows_survive_a_crash() {
     let first = ingest(&store);
     first.append_batch(batch(0..10)).unwrap();
     let reserved = store.core().reserve_bulk(10).unwrap();
-    store.core().append_bulk(reserved, vec![rows(10..20)]).unwrap();
+    store.core().write_bulk(reserved, vec![rows(10..20)]).unwrap().list().unwrap();
     let after_bulk = Arc::new(disk.crash(crate::io::CrashModel::KEEP_ALL, 1));
     first.append_batch(batch(20..30)).unwrap();
     let after_append = Arc::new(disk.crash(crate::io::CrashModel::KEEP_ALL, 1));

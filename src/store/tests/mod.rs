@@ -1,5 +1,6 @@
 //! Tests of whole lives of a store, most of them on the simulated disk.
 
+mod bulk;
 mod crash;
 mod damage;
 mod durable;

@@ -134,7 +134,8 @@ impl Run {
             .unwrap();
         assert!(store.open_report().damage.is_empty(), "{}", store.open_report());
         check_files(&self.disk, &store);
-        self.ingest = Some(ingest(&store));
+        let chunk_bytes = [300, 2_000, 1 << 20][self.random.below(3) as usize];
+        self.ingest = Some(ingest(&store).with_chunk_bytes(chunk_bytes));
         self.store = Some(store);
         self.timer = Timer::default();
     }
@@ -215,9 +216,9 @@ impl Run {
     /// As [`ndjson`](Run::ndjson) does it with large inputs.
     fn bulk(&mut self) -> &'static str {
         let lines = self.lines();
-        let tell = |_| ();
+        let tell = |_: &crate::ingest::IngestReport| ();
         let acks = crate::store::acks::Acks::new(&tell);
-        self.ingest().bulk(lines.into_bytes(), std::io::empty(), &acks).unwrap();
+        self.ingest().bulk(Vec::new(), lines.as_bytes(), &acks).unwrap();
         "bulk"
     }
 
