@@ -30,11 +30,7 @@ impl Parser<'_> {
         let reserved = first.kind == TokenKind::Word && is_name && !self.at("patterns");
         if reserved {
             let fault = Fault::new(first.start(), format!("a filter cannot start with `{word}`"));
-            let call = if self.is(self.peek_at(1), "(") { "(...)" } else { "" };
-            return Err(fault.hint(format!(
-                "write \"{word}\" to search for the word; pipes need a filter in front: * | \
-                 {word}{call}"
-            )));
+            return Err(fault.hint(self.leading_name(word)));
         }
         self.filter(None)
     }
@@ -73,7 +69,7 @@ impl Parser<'_> {
         let fault = Fault::new(self.peek().start(), message);
         let star = self.behind(1).is_some_and(|token| self.is(token, "*"));
         if star || self.at("/") {
-            return fault.hint("for a regular expression write ~\"f.*o\"");
+            return fault.hint(self.regex_between_slashes());
         }
         if self.at(",") {
             return fault.hint("write `or` for either, or quote the text");
@@ -155,8 +151,10 @@ impl Parser<'_> {
             "," | ")" | "]" | "[" | "|" | ":" | ";" | "}" => {
                 let message = format!("expected a filter, found {}", self.show(token));
                 let hint = match sign {
-                    "[" if scope.is_some() => "write range[500, 600] for a range",
-                    _ => "quote it to search for it",
+                    "[" if scope.is_some() || self.is(self.peek_at(2), "to") => {
+                        self.range_of_lucene()
+                    }
+                    _ => "quote it to search for it".to_owned(),
                 };
                 Err(Fault::new(token.start(), message).hint(hint))
             }
@@ -177,7 +175,8 @@ impl Parser<'_> {
             return Ok(());
         }
         let fault = Fault::new(sign.start(), format!("unexpected {}", self.show(sign)));
-        let right = if behind.kind == TokenKind::End { "value" } else { self.raw(behind) };
+        let is_value = matches!(behind.kind, TokenKind::Word | TokenKind::Quoted);
+        let right = if is_value { self.raw(behind) } else { "value" };
         let sign = match self.raw(sign) {
             sign @ (">" | "<") if long => format!("{sign}="),
             "=~" => "~".to_owned(),
@@ -293,7 +292,8 @@ impl Parser<'_> {
     /// The filter behind `name:`.
     fn under(&mut self, field: FieldPattern) -> Parsed<Filter> {
         if self.at_stop() {
-            return self.unexpected("a filter behind `:`");
+            let hint = "write field:* for rows with a value, field:\"\" for those without one";
+            return self.unexpected("a filter behind `:`").map_err(|fault| fault.hint(hint));
         }
         self.negation(Some(&field))
     }
@@ -302,6 +302,10 @@ impl Parser<'_> {
     pub(super) fn exact(&mut self, scope: Scope<'_>) -> Parsed<Filter> {
         if self.eat("*") {
             return self.leaf(scope, Predicate::ExactPrefix(String::new()));
+        }
+        if self.at_stop() {
+            let hint = "write field:=\"\" for rows without a value";
+            return self.unexpected("a value behind `=`").map_err(|fault| fault.hint(hint));
         }
         let word = self.string("a value behind `=`")?;
         let predicate = if self.glued() && self.eat("*") {

@@ -137,7 +137,7 @@ impl Parser<'_> {
                 Ok(SetArgs::Query(Box::new(query), field))
             }
             None => Err(Fault::new(end, "the subquery has to end in one field")
-                .hint("add `| fields name` to it, or quote the values of a list")),
+                .hint("add `| fields name` to it; the values of a list have commas between them")),
         }
     }
 

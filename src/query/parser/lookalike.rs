@@ -5,6 +5,8 @@
 
 use super::super::fault::Fault;
 use super::super::lexer::{Token, TokenKind};
+use super::super::names;
+use super::scan::whole_number;
 use super::{Parsed, Parser};
 
 type Hints = &'static [(&'static str, &'static str)];
@@ -12,9 +14,11 @@ type Hints = &'static [(&'static str, &'static str)];
 /// Steps of other languages.
 const PIPES: Hints = &[
     ("aggregate", "count with stats by (host) count() as n"),
+    ("awk", "write extract \"<a> <b>\""),
     ("bin", "group by time with stats by (_time:5m) count() as n"),
     ("bucket", "group by time with stats by (_time:5m) count() as n"),
     ("count", "write stats count() as n"),
+    ("cut", "write extract \"<a> <b>\""),
     ("dedup", "write uniq by (host)"),
     ("distinct", "write uniq by (host)"),
     ("exclude", "write delete host"),
@@ -24,6 +28,7 @@ const PIPES: Hints = &[
     ("groupby", "write stats by (host) count() as n"),
     ("having", "write filter n:>5"),
     ("histogram", "write stats histogram(took) as h"),
+    ("jq", "write unpack_json"),
     ("json", "write unpack_json"),
     ("label_format", "write rename a as b, or format \"<a>\" as b"),
     ("line_format", "write format \"<a> <b>\""),
@@ -37,7 +42,8 @@ const PIPES: Hints = &[
     ("regexp", "write extract_regexp \"id=(?P<id>[0-9]+)\""),
     ("rex", "write extract_regexp \"id=(?P<id>[0-9]+)\""),
     ("search", "write filter word"),
-    ("select", "write fields host, took"),
+    ("sed", "write replace_regexp (\"[0-9]+\", \"N\")"),
+    ("select", "write fields host, took, or filter took:>5"),
     ("spath", "write unpack_json"),
     ("sum", "write stats sum(took) as s"),
     ("summarize", "write stats by (host) count() as n"),
@@ -51,6 +57,7 @@ const PIPES: Hints = &[
     ("transaction", "write stats by (id) min(_time) as first, max(_time) as last"),
     ("unpack", "write unpack_json, unpack_logfmt or unpack_syslog"),
     ("unwrap", "functions name their field: stats sum(took) as s"),
+    ("wc", "write stats count() as n"),
 ];
 
 /// Stats functions of other languages.
@@ -115,6 +122,7 @@ const FILTERS: Hints = &[
     ("regexp_like", "write field:~\"expression\""),
     ("rlike", "write field:~\"expression\""),
     ("searchmatch", "write the filter itself"),
+    ("select", "write field:=text"),
     ("startswith", "write field:=\"text\"*"),
     ("tolower", "write i(word) to ignore the case"),
     ("upper", "write i(word) to ignore the case"),
@@ -161,6 +169,65 @@ impl Parser<'_> {
             "a query is a filter and pipes: level:error | stats by (host) count() as n; quote \
              \"select\" to search for the word",
         ))
+    }
+
+    /// What may have been meant by the name of a pipe or function where a query begins.
+    pub(super) fn leading_name(&self, name: &str) -> String {
+        let next = self.peek_at(1);
+        let of_stream = self.is(next, "(") && self.is(self.peek_at(2), "{");
+        if names::contains(names::STATS, name) && (of_stream || self.is(next, "by")) {
+            let how = "functions stand in a pipe: * | stats by (_time:5m) count() as n";
+            return format!("write \"{name}\" to search for the word; {how}");
+        }
+        let value = if self.is(next, "=") { self.peek_at(2) } else { next };
+        let rest = match self.is(next, "(") {
+            true => "(...)".to_owned(),
+            false if whole_number(self.raw(value)).is_some() => format!(" {}", self.raw(value)),
+            false => String::new(),
+        };
+        format!(
+            "write \"{name}\" to search for the word; pipes need a filter in front: * | \
+             {name}{rest}"
+        )
+    }
+
+    /// How to write `/expression/`, or a star inside of a word, which stands behind this place.
+    pub(super) fn regex_between_slashes(&self) -> String {
+        let end = self.peek().start();
+        let before = self.text.get(..end).unwrap_or("");
+        let word = before.rsplit([' ', ':', '(']).next().unwrap_or("");
+        let inner = word.strip_prefix('/').filter(|inner| self.at("/") && !inner.is_empty());
+        format!("for a regular expression write ~\"{}\"", inner.unwrap_or("f.*o"))
+    }
+
+    /// How to write `[a TO b]` and `{a TO b}`, which begin here.
+    pub(super) fn range_of_lucene(&self) -> String {
+        let (first, last) = (self.peek_at(1), self.peek_at(3));
+        let is_range = self.is(self.peek_at(2), "to") && last.kind == TokenKind::Word;
+        let (open, close) = if self.at("{") { ('(', ')') } else { ('[', ']') };
+        match is_range {
+            true => {
+                let (first, last) = (self.raw(first), self.raw(last));
+                format!("write field:range{open}{first}, {last}{close} for a range of numbers")
+            }
+            false => "write range[500, 600] for a range".to_owned(),
+        }
+    }
+
+    /// How to do without `word~1` and `"two words"~5`; the `~` is here.
+    pub(super) fn fuzziness(&self) -> Option<String> {
+        let distance = self.raw(self.peek_at(1));
+        let is_number = !distance.is_empty() && distance.bytes().all(|b| b.is_ascii_digit());
+        let left = self.behind(1).filter(|_| self.at("~") && is_number)?;
+        Some(match left.kind {
+            TokenKind::Quoted => {
+                "write seq(a, b) for words in an order, whatever stands between them".to_owned()
+            }
+            _ => format!(
+                "similar words are not found; write {0}* for what begins so",
+                self.raw(left)
+            ),
+        })
     }
 
     /// Refuses `|= "x"` and its kin, which filter lines elsewhere; the `|` is taken already.
@@ -246,7 +313,6 @@ mod tests {
 
     #[test]
     fn words_are_none_of_this_language() {
-        use super::super::super::names;
         assert!(PIPES.iter().all(|(name, _)| !names::contains(names::PIPES, name)));
         assert!(STATS.iter().all(|(name, _)| !names::contains(names::STATS, name)));
         assert!(FILTERS.iter().all(|(name, _)| !names::contains(names::FILTERS, name)));

@@ -27,6 +27,7 @@ use std::str::FromStr;
 use super::ast::{ExtractPattern, Filter, FormatPattern, MatchAnchor, MatchPattern, Query};
 use super::fault::Fault;
 use super::lexer::{Token, TokenKind, offset_as_written, tokenize};
+use super::names;
 use super::regex::Regex;
 use crate::error::QueryError;
 
@@ -173,8 +174,11 @@ impl<'q> Parser<'q> {
             return Ok(());
         }
         let fault = Fault::new(token.start(), format!("unexpected {}", self.show(token)));
+        let behind_end = self.behind(1).is_some_and(|before| self.is(before, ";"));
         Err(if self.raw(token) == ")" {
             fault.hint("it closes no parenthesis")
+        } else if behind_end && names::contains(names::PIPES, self.raw(token)) {
+            fault.hint(format!("pipes have a bar in front: | {}", self.raw(token)))
         } else {
             fault.hint("quote it if it is meant to be searched for")
         })

@@ -75,6 +75,9 @@ impl<'q> Parser<'q> {
         };
         let fault = Fault::new(self.peek().start(), format!("unexpected {operator} in a word"));
         let short: String = left.chars().take(40).collect();
+        if let Some(hint) = self.fuzziness() {
+            return Err(fault.hint(hint));
+        }
         Err(fault
             .hint(format!("write {short}:{sign}{right} to filter by a field, or quote the text")))
     }
@@ -202,10 +205,24 @@ impl<'q> Parser<'q> {
 
     /// A whole number that is not negative; sizes such as `1KB` count.
     pub(super) fn count(&mut self) -> Parsed<u64> {
-        let word = self.compound(false, "a number")?;
+        let (name, sign) = (self.behind(1), self.peek());
+        // `limit=10`, `head -n 5`, `head -5`.
+        let meant = |p: &Self| {
+            let is_sign = p.is(sign, "=") || p.is(sign, "-");
+            let mut ahead = p.tokens.get(p.position..).unwrap_or(&[]).iter().take(3);
+            let number = ahead.find(|t| whole_number(p.raw(**t)).is_some()).filter(|_| is_sign);
+            let name = name.filter(|name| name.kind == TokenKind::Word);
+            name.zip(number).map(|(name, n)| format!("write {} {}", p.raw(name), p.raw(*n)))
+        };
+        let meant = meant(self);
+        let word = self.compound(false, "a number");
+        let word = word.map_err(|fault| match &meant {
+            Some(hint) => fault.hint(hint),
+            None => fault,
+        })?;
         whole_number(&word.text).ok_or_else(|| {
             let message = format!("`{}` is not a whole number", short(&word.text));
-            Fault::new(word.start, message)
+            super::lookalike::or_hint(Fault::new(word.start, message), meant)
         })
     }
 

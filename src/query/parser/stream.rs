@@ -19,7 +19,11 @@ impl Parser<'_> {
             Some(FieldPattern::Name(name)) if name == STREAM_FIELD => {}
             Some(_) => {
                 let fault = Fault::new(self.peek().start(), "a stream selector is no value");
-                return Err(fault.hint("write it without a field name, or quote the text"));
+                return Err(fault.hint(if self.is(self.peek_at(2), "to") {
+                    self.range_of_lucene()
+                } else {
+                    "write it without a field name, or quote the text".to_owned()
+                }));
             }
         }
         Ok(Filter::Stream(self.stream_selector()?))
