@@ -5,6 +5,7 @@
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::phrase::{FoldedPhrase, Phrase};
+use super::predicate::MOST_PROBES;
 use crate::index::Needle;
 
 /// A condition that every matching value meets.
@@ -107,13 +108,14 @@ impl Needs {
                 may_hold(&Needle { text: bytes, bounds: *bounds, fold: *fold })
             }
             Needs::All(all) => {
-                for need in all {
+                for need in all.iter().take(MOST_PROBES) {
                     if !need.may_be_met(may_hold)? {
                         return Ok(false);
                     }
                 }
                 Ok(true)
             }
+            Needs::Any(any) if any.len() > MOST_PROBES => Ok(true),
             Needs::Any(any) => {
                 for need in any {
                     if need.may_be_met(may_hold)? {

@@ -164,7 +164,7 @@ impl ValuePredicate {
                 may_hold_any(set.values().iter().map(|v| (&**v, whole)), may_hold)
             }
             ValuePredicate::AllPhrases(all) => {
-                for phrase in all {
+                for phrase in all.iter().take(MOST_PROBES) {
                     let (text, bounds) = (phrase.needle(), phrase.bounds());
                     if !may_hold(&Needle { text, bounds, fold: false })? {
                         return Ok(false);
@@ -209,8 +209,9 @@ impl ValuePredicate {
     }
 }
 
-/// Lists longer than this are not looked up one by one in what a block knows of its words.
-const MOST_PROBES: usize = 4_096;
+/// So many texts are looked up one by one in what a block knows of its words: of more that have
+/// to be there the rest is not, of more of which one has to be there none is.
+pub(super) const MOST_PROBES: usize = 4_096;
 
 fn may_hold_any<'n, E>(
     mut needles: impl ExactSizeIterator<Item = (&'n [u8], (bool, bool))>,
@@ -251,6 +252,29 @@ mod tests {
         assert!(seq(&[], ""));
         assert!(seq(&["a-", "b"], "a-b"));
         assert!(!seq(&["a", "a"], "a aa"));
+    }
+
+    #[test]
+    fn long_lists_cost_a_block_no_more_than_some_probes() {
+        let phrases = |text: &str| -> Vec<Phrase> {
+            let each = (0..100_000).map(|i| format!("{text}{i}"));
+            each.map(|phrase| Phrase::new(phrase.as_bytes())).collect()
+        };
+        let bounded = |phrase: Phrase| super::super::set::Bounded::phrase(phrase.needle());
+        let any = phrases("a").into_iter().map(bounded).collect();
+        for predicate in [
+            ValuePredicate::AllPhrases(phrases("a")),
+            ValuePredicate::Sequence(phrases("a")),
+            ValuePredicate::AnyPhrase(PhraseSet::of(any)),
+        ] {
+            let mut probes = 0;
+            let mut may_hold = |_: &Needle<'_>| {
+                probes += 1;
+                Ok::<_, ()>(true)
+            };
+            assert_eq!(predicate.may_be_met(&mut may_hold), Ok(true));
+            assert!(probes <= MOST_PROBES, "{probes}");
+        }
     }
 
     #[test]

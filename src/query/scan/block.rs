@@ -186,6 +186,9 @@ impl<'a> BlockScan<'a> {
         let part = self.reader.part();
         let names = part.names(self.cx)?;
         let wanted = names.with_prefix(prefix);
+        if wanted.is_empty() {
+            return Ok(out);
+        }
         let mut ids = self.reader.names()?;
         ids.retain(|id| wanted.contains(id));
         let head = self.reader.head_of_block();
