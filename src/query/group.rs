@@ -84,11 +84,18 @@ impl Interner {
     }
 
     /// The numbers here of the strings of another one.
-    pub(crate) fn absorb(&mut self, other: &Interner) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// Those of [`ExecContext::check`].
+    pub(crate) fn absorb(&mut self, other: &Interner, ctx: &ExecContext<'_>) -> Result<Vec<u32>> {
         let new = if self.len() == 0 { other.len() } else { other.len() / 2 };
         self.table.reserve(new, |e| place(*e));
         let ids = 0..u32::try_from(other.len()).unwrap_or(u32::MAX);
-        ids.map(|id| self.intern(other.get(id))).collect()
+        let intern = |id: u32| {
+            ctx.check_row(id as usize)?;
+            Ok(self.intern(other.get(id)))
+        };
+        ids.map(intern).collect()
     }
 
     /// The strings, in the order of their numbers.
@@ -221,8 +228,11 @@ impl ValueTable {
     }
 
     /// Adds the values of another table and returns their numbers here.
-    pub(crate) fn absorb(&mut self, other: &ValueTable) -> Vec<u32> {
-        self.values.absorb(&other.values)
+    ///
+    /// # Errors
+    /// Those of [`ExecContext::check`].
+    pub(crate) fn absorb(&mut self, other: &ValueTable, ctx: &ExecContext<'_>) -> Result<Vec<u32>> {
+        self.values.absorb(&other.values, ctx)
     }
 
     fn intern_key(&mut self, column: &KeyColumn<'_>, rows: usize) -> Numbers {
@@ -364,17 +374,24 @@ impl GroupTable {
     }
 
     /// Adds the groups of another table and returns their numbers here.
-    pub(crate) fn absorb(&mut self, other: &GroupTable) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// Those of [`ExecContext::check`].
+    pub(crate) fn absorb(&mut self, other: &GroupTable, ctx: &ExecContext<'_>) -> Result<Vec<u32>> {
         let values = self.columns.iter_mut().zip(&other.columns);
-        let mut values = values.map(|(mine, theirs)| mine.absorb(theirs));
-        let Some(mut groups) = values.next() else { return vec![0] };
+        let mut values = values.map(|(mine, theirs)| mine.absorb(theirs, ctx));
+        let Some(groups) = values.next() else { return Ok(vec![0]) };
+        let mut groups = groups?;
         for ((mine, theirs), values) in self.pairs.iter_mut().zip(&other.pairs).zip(values) {
+            let values = values?;
             let number = |map: &[u32], id: u32| map.get(id as usize).copied().unwrap_or(0);
-            let pairs = theirs.iter();
-            let pairs = pairs.map(|(a, b)| mine.intern((number(&groups, *a), number(&values, *b))));
-            groups = pairs.collect();
+            let intern = |(row, (a, b)): (usize, &(u32, u32))| {
+                ctx.check_row(row)?;
+                Ok(mine.intern((number(&groups, *a), number(&values, *b))))
+            };
+            groups = theirs.iter().enumerate().map(intern).collect::<Result<_>>()?;
         }
-        groups
+        Ok(groups)
     }
 
     /// The number of value `column` of the key of `group`.
@@ -476,6 +493,7 @@ impl ValueTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::testing::test_context;
     use std::sync::Arc;
 
     fn text(values: &[&str]) -> Column {
@@ -507,7 +525,7 @@ mod tests {
         let x = a.assign(&[&text(&["p", "q", "p"]), &text(&["1", "1", "2"])], 3);
         assert_eq!(numbers(&x, 3), [0, 1, 2]);
         b.assign(&[&text(&["z", "p"]), &text(&["1", "2"])], 2);
-        assert_eq!(a.absorb(&b), [3, 2]);
+        test_context(|ctx| assert_eq!(a.absorb(&b, ctx).unwrap(), [3, 2]));
         assert_eq!((a.len(), a.key(3, 0), a.key(3, 1)), (4, &b"z"[..], &b"1"[..]));
         assert_eq!(a.group_of(&[b"q", b"1"]), 1);
     }

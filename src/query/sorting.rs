@@ -6,7 +6,7 @@ use super::context::ExecContext;
 use crate::error::Result;
 
 /// So many entries are sorted, or merged, between two looks at the clock.
-const RUN: usize = 16_384;
+const RUN: usize = 4_096;
 
 /// Sorts as `sort_by` does: equal entries stay in their order.
 ///

@@ -1,5 +1,6 @@
 //! `join` and `union`: rows of another query.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::unroll::Multiplier;
@@ -8,8 +9,10 @@ use crate::error::Result;
 use crate::query::ast::{Join, RightSide};
 use crate::query::batch::Batch;
 use crate::query::column::Column;
-use crate::query::context::{ExecContext, Flow, Reservation};
+use crate::query::context::{CHECK_ROWS, ExecContext, Flow, Reservation};
 use crate::query::group::GroupTable;
+use crate::query::position::RowPos;
+use crate::query::sorting::sort_checked;
 use crate::record::TextVec;
 
 /// The rows of the other side, without places: in canonical order if they come from storage as
@@ -21,21 +24,29 @@ fn right_rows(right: &RightSide, ctx: &ExecContext<'_>) -> Result<Vec<Batch>> {
             let mut batches = ctx.subqueries.run(query, ctx)?;
             batches.retain(|b| b.rows() > 0);
             if !batches.is_empty() && batches.iter().all(|b| b.positions().is_some()) {
-                let all = Batch::concat(&batches);
-                let positions = all.positions().unwrap_or(&[]);
-                let mut order: Vec<u32> = (0..).take(positions.len()).collect();
-                order.sort_by(|a, b| {
-                    match (positions.get(*a as usize), positions.get(*b as usize)) {
-                        (Some(a), Some(b)) => ctx.cmp_positions(a, b),
-                        _ => std::cmp::Ordering::Equal,
-                    }
-                });
-                batches = vec![all.gather(&order)];
+                batches = in_canonical_order(&batches, ctx)?;
             }
             batches.iter_mut().for_each(Batch::clear_positions);
             Ok(batches)
         }
     }
+}
+
+/// The rows of batches with places, in their order.
+fn in_canonical_order(batches: &[Batch], ctx: &ExecContext<'_>) -> Result<Vec<Batch>> {
+    let mut order: Vec<(RowPos, (u32, u32))> = Vec::new();
+    for (number, batch) in (0..).zip(batches) {
+        let places = batch.positions().unwrap_or(&[]);
+        order.extend((0..).zip(places).map(|(row, place)| (*place, (number, row))));
+    }
+    sort_checked(&mut order, ctx, |(a, _), (b, _)| ctx.cmp_positions(a, b))?;
+    let mut out = Vec::new();
+    for rows in order.chunks(CHECK_ROWS) {
+        ctx.check()?;
+        let rows: Vec<(u32, u32)> = rows.iter().map(|(_, row)| *row).collect();
+        out.push(Batch::gather_from(batches, &rows));
+    }
+    Ok(out)
 }
 
 fn literal_rows(rows: &[Vec<(String, String)>]) -> Batch {
@@ -84,11 +95,13 @@ impl Appendix for UnionPipe {
 pub(crate) struct JoinPipe {
     by: Vec<String>,
     inner: bool,
-    /// The columns that the other side adds, under their new names.
-    columns: Vec<(Arc<str>, Column)>,
+    /// The fields that the other side adds, under their new names.
+    names: Vec<Arc<str>>,
+    /// The columns of these fields, batch by batch.
+    batches: Vec<Vec<Column>>,
     groups: GroupTable,
-    /// The rows of each group.
-    rows: Vec<Vec<u32>>,
+    /// The rows of each group: batch, and row in it.
+    rows: Vec<Vec<(u32, u32)>>,
     _memory: Reservation,
 }
 
@@ -96,31 +109,41 @@ impl JoinPipe {
     /// Reads the other side.
     pub(crate) fn new(plan: &Join, ctx: &ExecContext<'_>) -> Result<JoinPipe> {
         let batches = right_rows(&plan.right, ctx)?;
-        let all = Batch::concat(&batches);
         let mut memory = ctx.reservation("join");
-        memory.resize(2 * all.heap_bytes())?;
+        let held: usize = batches.iter().map(Batch::heap_bytes).sum();
+        memory.resize(held)?;
         let absent = Column::absent();
-        let keys: Vec<&Column> = plan.by.iter().map(|f| all.column(f).unwrap_or(&absent)).collect();
         let mut groups = GroupTable::new(plan.by.len());
-        let mut rows: Vec<Vec<u32>> = Vec::new();
-        if all.rows() > 0 {
-            let numbers = groups.assign(&keys, all.rows());
+        let mut rows: Vec<Vec<(u32, u32)>> = Vec::new();
+        let mut bytes = 0;
+        for (number, batch) in (0..).zip(&batches) {
+            ctx.check()?;
+            let keys = plan.by.iter().map(|f| batch.column(f).unwrap_or(&absent));
+            let numbers = groups.assign(&keys.collect::<Vec<_>>(), batch.rows());
             rows.resize(groups.len(), Vec::new());
-            for row in 0..all.rows() {
+            for (row, place) in (0..batch.rows()).zip(0..) {
                 if let Some(list) = rows.get_mut(numbers.get(row) as usize) {
-                    list.extend(u32::try_from(row));
+                    list.push((number, place));
                 }
             }
+            bytes += 8 * batch.rows();
+            memory.resize(held + groups.heap_bytes() + 32 * rows.len() + bytes)?;
         }
-        memory.resize(2 * all.heap_bytes() + groups.heap_bytes() + 32 * rows.len())?;
-        let columns = all
-            .into_columns()
-            .into_iter()
-            .filter(|(name, _)| !plan.by.iter().any(|f| **f == **name))
-            .map(|(name, column)| (Arc::from(format!("{}{name}", plan.prefix)), column))
-            .collect();
-        let (by, inner) = (plan.by.clone(), plan.inner);
-        Ok(JoinPipe { by, inner, columns, groups, rows, _memory: memory })
+        let mut seen: HashSet<&str> = plan.by.iter().map(String::as_str).collect();
+        let names = batches.iter().flat_map(Batch::columns).map(|(name, _)| &**name);
+        let fields: Vec<&str> = names.filter(|name| seen.insert(name)).collect();
+        let columns = |batch: &Batch| {
+            fields.iter().map(|f| batch.column(f).unwrap_or(&absent).clone()).collect()
+        };
+        Ok(JoinPipe {
+            by: plan.by.clone(),
+            inner: plan.inner,
+            names: fields.iter().map(|f| Arc::from(format!("{}{f}", plan.prefix))).collect(),
+            batches: batches.iter().map(columns).collect(),
+            groups,
+            rows,
+            _memory: memory,
+        })
     }
 }
 
@@ -130,10 +153,9 @@ impl RowPipe for JoinPipe {
         let keys: Vec<&Column> =
             self.by.iter().map(|f| batch.column(f).unwrap_or(&absent)).collect();
         let old: Vec<&Column> =
-            self.columns.iter().map(|(n, _)| batch.column(n).unwrap_or(&absent)).collect();
-        let names = self.columns.iter().map(|(n, _)| n.clone()).collect();
-        let mut made = Multiplier::new(&batch, names);
-        let mut values: Vec<Vec<u8>> = vec![Vec::new(); self.columns.len()];
+            self.names.iter().map(|name| batch.column(name).unwrap_or(&absent)).collect();
+        let mut made = Multiplier::new(&batch, self.names.clone());
+        let mut values: Vec<Vec<u8>> = vec![Vec::new(); self.names.len()];
         let mut key_texts: Vec<Vec<u8>> = vec![Vec::new(); keys.len()];
         let mut scratch = Vec::new();
         for row in 0..batch.rows() {
@@ -145,18 +167,23 @@ impl RowPipe for JoinPipe {
             let key: Vec<&[u8]> = key_texts.iter().map(Vec::as_slice).collect();
             let matches = self.groups.find(&key).and_then(|g| self.rows.get(g as usize));
             let bytes = Multiplier::row_bytes(&batch, row);
-            let right: Vec<Option<u32>> = match matches {
+            let right: Vec<Option<(u32, u32)>> = match matches {
                 Some(rows) => rows.iter().map(|r| Some(*r)).collect(),
                 None if self.inner => continue,
                 None => vec![None],
             };
             for (i, right) in right.into_iter().enumerate() {
                 ctx.check_row(i)?;
-                for ((value, (_, column)), old) in values.iter_mut().zip(&self.columns).zip(&old) {
+                let (columns, right) = match right {
+                    Some((batch, row)) => (self.batches.get(batch as usize), row as usize),
+                    None => (None, 0),
+                };
+                for (i, (value, old)) in values.iter_mut().zip(&old).enumerate() {
                     value.clear();
                     value.extend_from_slice(old.value(row, &mut scratch));
-                    if let (true, Some(right)) = (value.is_empty(), right) {
-                        value.extend_from_slice(column.value(right as usize, &mut scratch));
+                    if let (true, Some(column)) = (value.is_empty(), columns.and_then(|c| c.get(i)))
+                    {
+                        value.extend_from_slice(column.value(right, &mut scratch));
                     }
                 }
                 let flow = made.push(row, bytes, values.iter().map(Vec::as_slice), out)?;

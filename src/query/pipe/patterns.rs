@@ -330,7 +330,7 @@ impl Collector for PatternsCollector {
         if other.seen.is_empty() {
             return Ok(());
         }
-        let map = self.groups.absorb(&other.groups);
+        let map = self.groups.absorb(&other.groups, ctx)?;
         self.make_room();
         for (theirs, group) in map.iter().enumerate() {
             let Some(seen) = other.seen.get(theirs) else { continue };

@@ -107,10 +107,10 @@ impl Collector for RunningCollector {
         })
     }
 
-    fn absorb(&mut self, _ctx: &ExecContext<'_>, other: Box<dyn Collector>) -> Result<()> {
+    fn absorb(&mut self, ctx: &ExecContext<'_>, other: Box<dyn Collector>) -> Result<()> {
         let Some(mut other) = same_kind::<RunningCollector>(other) else { return Ok(()) };
         other.memory.resize(0)?;
-        let map = self.groups.absorb(&other.groups);
+        let map = self.groups.absorb(&other.groups, ctx)?;
         self.rows.resize(self.groups.len(), Vec::new());
         let (base, arrived) = (self.batches.len(), self.arrived);
         for (group, rows) in map.iter().zip(other.rows) {

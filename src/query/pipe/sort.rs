@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::query::ast::Sort;
 use crate::query::batch::{Batch, MAX_BATCH_ROWS};
 use crate::query::column::{Column, push_int};
-use crate::query::context::{ExecContext, Flow, Reservation};
+use crate::query::context::{CHECK_ROWS, ExecContext, Flow, Reservation};
 use crate::query::group::GroupTable;
 use crate::query::sorting::sort_checked;
 use crate::query::stats::Place;
@@ -124,25 +124,29 @@ impl SortCollector {
             let mut positions = positions.iter();
             self.entries.retain(|_| positions.next().is_some_and(|p| *p <= keep as u64));
         }
-        self.compact();
+        self.compact(ctx)?;
         self.cut_at = cut_at(Some(keep), self.entries.len());
         Ok(())
     }
 
-    /// Moves the rows of the entries, in their order, into one batch.
-    fn compact(&mut self) {
-        let rows: Vec<(u32, u32)> = self.entries.iter().map(|e| (e.batch, e.row)).collect();
+    /// Moves the rows of the entries, in their order, into batches of their own.
+    fn compact(&mut self, ctx: &ExecContext<'_>) -> Result<()> {
+        let (batches, places): (Vec<Batch>, Vec<Vec<Place>>) =
+            self.batches.drain(..).map(|k| (k.batch, k.places)).unzip();
         let place = |(batch, row): &(u32, u32)| {
-            let places = self.batches.get(*batch as usize).map(|k| &k.places);
+            let places = places.get(*batch as usize);
             places.and_then(|p| p.get(*row as usize)).copied().unwrap_or(Place::Arrived(0))
         };
-        let places = rows.iter().map(place).collect();
-        let batches: Vec<Batch> = self.batches.drain(..).map(|k| k.batch).collect();
-        let batch = Batch::gather_from(&batches, &rows);
-        for (row, entry) in (0..).zip(&mut self.entries) {
-            (entry.batch, entry.row) = (0, row);
+        for (number, entries) in (0..).zip(self.entries.chunks_mut(CHECK_ROWS)) {
+            ctx.check()?;
+            let rows: Vec<(u32, u32)> = entries.iter().map(|e| (e.batch, e.row)).collect();
+            let places = rows.iter().map(place).collect();
+            self.batches.push(Kept { batch: Batch::gather_from(&batches, &rows), places });
+            for (row, entry) in (0..).zip(entries) {
+                (entry.batch, entry.row) = (number, row);
+            }
         }
-        self.batches.push(Kept { batch, places });
+        Ok(())
     }
 
     fn charge(&mut self) -> Result<()> {
@@ -284,7 +288,7 @@ impl Collector for SortCollector {
         // Entries that were cut away leave their rows behind.
         if other.plan.keep.is_some() {
             other.sort_entries(ctx)?;
-            other.compact();
+            other.compact(ctx)?;
         }
         for mut kept in other.batches {
             for place in &mut kept.places {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::{Collector, Sink, emit, same_kind};
+use super::{Collector, Sink, same_kind};
 use crate::error::Result;
 use crate::query::ast::{Top, Uniq};
-use crate::query::batch::Batch;
+use crate::query::batch::{Batch, MAX_BATCH_ROWS};
 use crate::query::column::{Column, push_int};
 use crate::query::context::{ExecContext, Flow, Reservation};
 use crate::query::group::GroupTable;
@@ -202,12 +202,12 @@ impl Collector for UniqCollector {
         })
     }
 
-    fn absorb(&mut self, _ctx: &ExecContext<'_>, other: Box<dyn Collector>) -> Result<()> {
+    fn absorb(&mut self, ctx: &ExecContext<'_>, other: Box<dyn Collector>) -> Result<()> {
         let Some(other) = same_kind::<UniqCollector>(other) else { return Ok(()) };
         if other.hits.is_empty() {
             return Ok(());
         }
-        let map = self.groups.absorb(&other.groups);
+        let map = self.groups.absorb(&other.groups, ctx)?;
         self.hits.resize(self.groups.len(), 0);
         for (group, n) in map.iter().zip(&other.hits) {
             if let Some(hits) = self.hits.get_mut(*group as usize) {
@@ -219,19 +219,27 @@ impl Collector for UniqCollector {
 
     fn finish(self: Box<Self>, ctx: &ExecContext<'_>, out: &mut Sink<'_>) -> Result<()> {
         let order = self.chosen(ctx)?;
-        let mut batch = Batch::new(order.len());
-        for (i, name) in self.plan.by.iter().enumerate() {
-            let values: TextVec = order.iter().map(|g| self.groups.key(*g, i)).collect();
-            batch.set_column(name.clone(), Column::text(values));
+        let mut rank = 1;
+        for groups in order.chunks(MAX_BATCH_ROWS) {
+            ctx.check()?;
+            let mut batch = Batch::new(groups.len());
+            for (i, name) in self.plan.by.iter().enumerate() {
+                let values: TextVec = groups.iter().map(|g| self.groups.key(*g, i)).collect();
+                batch.set_column(name.clone(), Column::text(values));
+            }
+            if let Some(name) = &self.plan.hits {
+                let hits = groups.iter().map(|g| self.hits.get(*g as usize).copied().unwrap_or(0));
+                batch.set_column(name.clone(), counts(hits));
+            }
+            if let Some(name) = &self.plan.rank {
+                batch.set_column(name.clone(), counts((rank..).take(groups.len())));
+            }
+            rank += groups.len() as u64;
+            if out(batch)? == Flow::Stop {
+                break;
+            }
         }
-        if let Some(name) = &self.plan.hits {
-            let hits = order.iter().map(|g| self.hits.get(*g as usize).copied().unwrap_or(0));
-            batch.set_column(name.clone(), counts(hits));
-        }
-        if let Some(name) = &self.plan.rank {
-            batch.set_column(name.clone(), counts(1..=order.len() as u64));
-        }
-        emit(&batch, out).map(|_| ())
+        Ok(())
     }
 }
 

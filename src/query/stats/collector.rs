@@ -195,7 +195,7 @@ impl Collector for StatsCollector {
 
     fn absorb(&mut self, ctx: &ExecContext<'_>, other: Box<dyn Collector>) -> Result<()> {
         let Some(other) = same_kind::<StatsCollector>(other) else { return Ok(()) };
-        let map = self.groups.absorb(&other.groups);
+        let map = self.groups.absorb(&other.groups, ctx)?;
         for (mine, theirs) in self.functions.iter_mut().zip(other.functions) {
             mine.state.absorb(ctx, theirs.state, &map)?;
             ctx.check()?;

@@ -167,7 +167,7 @@ impl StatsState for CountUniqState {
 
     fn absorb(
         &mut self,
-        _ctx: &ExecContext<'_>,
+        ctx: &ExecContext<'_>,
         other: Box<dyn StatsState>,
         map: &[u32],
     ) -> Result<()> {
@@ -178,12 +178,12 @@ impl StatsState for CountUniqState {
             if let Some(group) = other.only
                 && self.is_only(mapped(map, group as usize))
             {
-                self.table.absorb(&other.table);
+                self.table.absorb(&other.table, ctx)?;
                 return Ok(());
             }
             self.spread();
             other.spread();
-            let ids = self.table.absorb(&other.table);
+            let ids = self.table.absorb(&other.table, ctx)?;
             self.pairs.absorb(&other.pairs, map, &ids);
         }
         Ok(())
@@ -332,12 +332,12 @@ impl StatsState for UniqValuesState {
 
     fn absorb(
         &mut self,
-        _ctx: &ExecContext<'_>,
+        ctx: &ExecContext<'_>,
         other: Box<dyn StatsState>,
         map: &[u32],
     ) -> Result<()> {
         if let Some(other) = same_state::<UniqValuesState>(other) {
-            let ids = self.table.absorb(&other.table);
+            let ids = self.table.absorb(&other.table, ctx)?;
             self.pairs.absorb(&other.pairs, map, &ids);
         }
         Ok(())
