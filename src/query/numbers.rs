@@ -20,17 +20,114 @@ pub(crate) enum Numbers {
         /// The number of each run.
         ids: Vec<u32>,
     },
-    /// One for each code of a dictionary, of which there are no more than rows.
-    Coded {
-        /// The code of each row.
-        codes: Arc<Vec<u32>>,
-        /// The number of each code that a row has.
-        ids: Vec<u32>,
-        /// How many rows have each code.
-        counts: Vec<u32>,
-    },
+    /// One for each code of a dictionary in each run of rows.
+    Coded(Cells),
     /// One for each row.
     Each(Vec<u32>),
+}
+
+/// Numbers of (run, code of a dictionary), the codes of a run side by side; no more than rows.
+#[derive(Debug, Clone)]
+pub(crate) struct Cells {
+    /// The first row behind each run.
+    ends: Arc<Vec<u32>>,
+    /// The code of each row.
+    codes: Arc<Vec<u32>>,
+    /// The codes that there are.
+    width: usize,
+    /// The number of each cell that has rows.
+    ids: Vec<u32>,
+    /// How many rows are of each cell.
+    counts: Vec<u32>,
+}
+
+impl Cells {
+    /// Cells without numbers; `None` if there are more of them than rows, or codes without a cell.
+    fn new(ends: &Arc<Vec<u32>>, codes: &Arc<Vec<u32>>, width: usize) -> Option<Cells> {
+        let cells = width.checked_mul(ends.len()).filter(|cells| *cells <= codes.len())?;
+        let mut counts = vec![0u32; cells];
+        let mut rest = codes.as_slice();
+        let mut start = 0;
+        for (end, counts) in ends.iter().zip(counts.chunks_exact_mut(width.max(1))) {
+            let (run, behind) = rest.split_at_checked(end.checked_sub(start)? as usize)?;
+            count_codes(run, counts)?;
+            (rest, start) = (behind, *end);
+        }
+        let (ends, codes) = (Arc::clone(ends), Arc::clone(codes));
+        rest.is_empty().then_some(Cells { ends, codes, width, ids: Vec::new(), counts })
+    }
+
+    /// Cells with the numbers that `number` says for each run and code that have rows.
+    fn numbered(self, mut number: impl FnMut(usize, usize) -> u32) -> Cells {
+        let width = self.width.max(1);
+        let of = |(cell, count): (usize, &u32)| match count {
+            0 => UNSEEN,
+            _ => number(cell / width, cell % width),
+        };
+        Cells { ids: self.counts.iter().enumerate().map(of).collect(), ..self }
+    }
+
+    /// The same cells, their numbers changed.
+    fn map(&self, mut number: impl FnMut(usize, u32) -> u32) -> Cells {
+        let ids = &self.ids;
+        let number = |run, code| {
+            let cell = run * self.width + code;
+            number(run, ids.get(cell).copied().unwrap_or(UNSEEN))
+        };
+        self.clone().numbered(number)
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> u32 {
+        let run = if self.ends.len() > 1 { run_of(&self.ends, row) } else { 0 };
+        let cell = self.codes.get(row).map(|code| run * self.width + *code as usize);
+        cell.and_then(|cell| self.ids.get(cell)).copied().unwrap_or(0)
+    }
+
+    /// Calls `f` with each row and its number.
+    #[inline]
+    pub(crate) fn for_each(&self, mut f: impl FnMut(usize, u32)) {
+        let mut row = 0;
+        for (end, ids) in self.ends.iter().zip(self.ids.chunks_exact(self.width.max(1))) {
+            for code in self.codes.get(row..*end as usize).unwrap_or(&[]) {
+                f(row, ids.get(*code as usize).copied().unwrap_or(0));
+                row += 1;
+            }
+        }
+    }
+}
+
+/// Counters side by side for the same codes: rows in a row often have the same code, and adding to
+/// what was just written takes several cycles.
+const LANES: usize = 4;
+/// The most codes that are counted in lanes.
+const LANE_CODES: usize = 64;
+
+/// Adds how often each code occurs; `None` if there is one without a count.
+fn count_codes(codes: &[u32], counts: &mut [u32]) -> Option<()> {
+    if counts.len() > LANE_CODES {
+        for code in codes {
+            *counts.get_mut(*code as usize)? += 1;
+        }
+        return Some(());
+    }
+    let mut lanes = [[0u32; LANE_CODES]; LANES];
+    let mut chunks = codes.chunks_exact(LANES);
+    for chunk in &mut chunks {
+        for (code, lane) in chunk.iter().zip(&mut lanes) {
+            *lane.get_mut(*code as usize)? += 1;
+        }
+    }
+    for (code, lane) in chunks.remainder().iter().zip(&mut lanes) {
+        *lane.get_mut(*code as usize)? += 1;
+    }
+    for lane in &lanes {
+        if lane.iter().skip(counts.len()).any(|count| *count > 0) {
+            return None;
+        }
+        counts.iter_mut().zip(lane).for_each(|(count, more)| *count += more);
+    }
+    Some(())
 }
 
 impl Numbers {
@@ -40,7 +137,7 @@ impl Numbers {
         match self {
             Numbers::One(n) => *n,
             Numbers::Runs { ends, ids } => ids.get(run_of(ends, row)).copied().unwrap_or(0),
-            Numbers::Coded { codes, ids, .. } => of_code(ids, codes.get(row)),
+            Numbers::Coded(cells) => cells.get(row),
             Numbers::Each(list) => list.get(row).copied().unwrap_or(0),
         }
     }
@@ -58,8 +155,8 @@ impl Numbers {
                     start = *end;
                 }
             }
-            Numbers::Coded { ids, counts, .. } => {
-                let some = ids.iter().zip(counts).filter(|(_, count)| **count > 0);
+            Numbers::Coded(cells) => {
+                let some = cells.ids.iter().zip(&cells.counts).filter(|(_, count)| **count > 0);
                 some.for_each(|(id, count)| f(*id, u64::from(*count)));
             }
             Numbers::Each(list) => list.iter().for_each(|n| f(*n, 1)),
@@ -78,8 +175,11 @@ impl Numbers {
                 out.resize(rows, 0);
                 out
             }
-            Numbers::Coded { codes, ids, .. } => {
-                codes.iter().take(rows).map(|code| of_code(ids, Some(code))).collect()
+            Numbers::Coded(cells) => {
+                let mut out = Vec::with_capacity(rows);
+                cells.for_each(|_, number| out.push(number));
+                out.resize(rows, 0);
+                out
             }
             Numbers::Each(list) => list.clone(),
         }
@@ -93,22 +193,11 @@ impl Numbers {
         dictionary: usize,
         mut number: impl FnMut(u32) -> u32,
     ) -> Option<Numbers> {
-        if dictionary > rows || codes.len() != rows {
-            return None;
-        }
-        let mut counts = vec![0u32; dictionary];
-        for code in codes.iter() {
-            *counts.get_mut(*code as usize)? += 1;
-        }
-        let number = |(code, count): (u32, &u32)| if *count > 0 { number(code) } else { UNSEEN };
-        let ids = (0u32..).zip(&counts).map(number).collect();
-        Some(Numbers::Coded { codes: Arc::clone(codes), ids, counts })
+        let end = u32::try_from(rows).ok().filter(|_| codes.len() == rows)?;
+        let cells = Cells::new(&Arc::new(vec![end]), codes, dictionary)?;
+        let code = |code| u32::try_from(code).unwrap_or(UNSEEN);
+        Some(Numbers::Coded(cells.numbered(|_, c| number(code(c)))))
     }
-}
-
-#[inline]
-fn of_code(ids: &[u32], code: Option<&u32>) -> u32 {
-    code.and_then(|code| ids.get(*code as usize)).copied().unwrap_or(0)
 }
 
 /// Distinct pairs of numbers, numbered from 0 in the order of their arrival.
@@ -183,17 +272,19 @@ impl PairTable {
                     ids: pairs.map(|(a, b)| self.intern((*a, *b))).collect(),
                 }
             }
-            (Numbers::One(a), Numbers::Coded { codes, ids, counts }) => {
-                self.assign_coded(codes, ids, counts, |b| (*a, b))
+            (Numbers::One(a), Numbers::Coded(cells)) => {
+                Numbers::Coded(cells.map(|_, b| self.intern((*a, b))))
             }
-            (Numbers::Coded { codes, ids, counts }, Numbers::One(b)) => {
-                self.assign_coded(codes, ids, counts, |a| (a, *b))
+            (Numbers::Coded(cells), Numbers::One(b)) => {
+                Numbers::Coded(cells.map(|_, a| self.intern((a, *b))))
             }
-            (Numbers::Runs { ends, ids: runs }, Numbers::Coded { codes, ids, .. }) => {
-                self.assign_runs((ends, runs), (codes, ids), rows, |run, code| (run, code))
+            (Numbers::Runs { ends, ids: runs }, Numbers::Coded(cells)) => {
+                let pair = |run: usize, b| (runs.get(run).copied().unwrap_or(0), b);
+                self.assign_cells(ends, cells, pair).unwrap_or_else(|| self.assign_all(a, b, rows))
             }
-            (Numbers::Coded { codes, ids, .. }, Numbers::Runs { ends, ids: runs }) => {
-                self.assign_runs((ends, runs), (codes, ids), rows, |run, code| (code, run))
+            (Numbers::Coded(cells), Numbers::Runs { ends, ids: runs }) => {
+                let pair = |run: usize, a| (a, runs.get(run).copied().unwrap_or(0));
+                self.assign_cells(ends, cells, pair).unwrap_or_else(|| self.assign_all(a, b, rows))
             }
             (Numbers::One(a), Numbers::Each(b)) => {
                 self.assign_each(std::iter::repeat(*a).zip(b.iter().copied()), rows)
@@ -201,52 +292,30 @@ impl PairTable {
             (Numbers::Each(a), Numbers::One(b)) => {
                 self.assign_each(a.iter().copied().zip(std::iter::repeat(*b)), rows)
             }
-            _ => self.assign_each(a.to_each(rows).into_iter().zip(b.to_each(rows)), rows),
+            _ => self.assign_all(a, b, rows),
         }
     }
 
-    /// The pairs of the codes that rows have.
-    fn assign_coded(
+    /// The pairs of runs and of the codes of their rows; `None` if there are too many of them.
+    fn assign_cells(
         &mut self,
-        codes: &Arc<Vec<u32>>,
-        ids: &[u32],
-        counts: &[u32],
-        pair: impl Fn(u32) -> (u32, u32),
-    ) -> Numbers {
-        let number = |(id, count): (&u32, &u32)| match count {
-            0 => UNSEEN,
-            _ => self.intern(pair(*id)),
-        };
-        let ids = ids.iter().zip(counts).map(number).collect();
-        Numbers::Coded { codes: Arc::clone(codes), ids, counts: counts.to_vec() }
+        ends: &Arc<Vec<u32>>,
+        cells: &Cells,
+        pair: impl Fn(usize, u32) -> (u32, u32),
+    ) -> Option<Numbers> {
+        if cells.ends == *ends {
+            return Some(Numbers::Coded(cells.map(|run, id| self.intern(pair(run, id)))));
+        }
+        if cells.ends.len() > 1 {
+            return None;
+        }
+        let id = |code: usize| cells.ids.get(code).copied().unwrap_or(UNSEEN);
+        let of_runs = Cells::new(ends, &cells.codes, cells.width)?;
+        Some(Numbers::Coded(of_runs.numbered(|run, code| self.intern(pair(run, id(code))))))
     }
 
-    /// The pairs of runs and of the codes of their rows: each is looked up once for a run.
-    fn assign_runs(
-        &mut self,
-        (ends, runs): (&[u32], &[u32]),
-        (codes, ids): (&[u32], &[u32]),
-        rows: usize,
-        pair: impl Fn(u32, u32) -> (u32, u32),
-    ) -> Numbers {
-        let mut out = Vec::with_capacity(rows);
-        // For each code, the run in which it was seen last and the number of the pair.
-        let mut seen = vec![(usize::MAX, 0u32); ids.len()];
-        for (i, (end, run)) in ends.iter().zip(runs).enumerate() {
-            let of_run = codes.get(out.len()..(*end as usize).min(rows)).unwrap_or(&[]);
-            for code in of_run {
-                let number = match seen.get_mut(*code as usize) {
-                    Some((known, number)) if *known == i => *number,
-                    Some(slot) => {
-                        *slot = (i, self.intern(pair(*run, of_code(ids, Some(code)))));
-                        slot.1
-                    }
-                    None => self.intern(pair(*run, 0)),
-                };
-                out.push(number);
-            }
-        }
-        Numbers::Each(out)
+    fn assign_all(&mut self, a: &Numbers, b: &Numbers, rows: usize) -> Numbers {
+        self.assign_each(a.to_each(rows).into_iter().zip(b.to_each(rows)), rows)
     }
 
     fn assign_each(&mut self, pairs: impl Iterator<Item = (u32, u32)>, rows: usize) -> Numbers {
@@ -300,11 +369,16 @@ mod tests {
     proptest! {
         #[test]
         fn pairs_are_numbered_as_row_by_row(
-            batches in prop::collection::vec((numbers(40), numbers(40)), 1..4),
+            batches in prop::collection::vec((numbers(40), numbers(40), numbers(40)), 1..4),
         ) {
-            let mut table = PairTable::default();
+            let (mut inner, mut table) = (PairTable::default(), PairTable::default());
             let mut seen = BTreeSet::new();
-            for (a, b) in &batches {
+            let tuples = batches.iter().flat_map(|(a, b, c)| {
+                let ab = inner.assign(a, b, 40);
+                [(a.clone(), b.clone()), (ab.clone(), c.clone()), (c.clone(), ab)]
+            });
+            for (a, b) in tuples {
+                let (a, b) = (&a, &b);
                 let got = table.assign(a, b, 40);
                 let each = got.to_each(40);
                 let mut counts = BTreeMap::new();

@@ -70,11 +70,10 @@ impl TimeBuckets {
             *self = TimeBuckets { even: Some(even), origin, numbers: Vec::new() };
         }
         let of = |ns: &i64| {
+            // Distances of earlier times wrap around to ones that are never in the list.
             let distance = ns.wrapping_sub(self.origin).cast_unsigned();
             let bucket = usize::try_from(even.whole(distance)).unwrap_or(usize::MAX);
-            // Distances of earlier times wrap around; times at the end of the range have no bucket.
-            let is_listed = *ns >= self.origin && ns.checked_add(even.shift).is_some();
-            match self.numbers.get(bucket).filter(|_| is_listed) {
+            match self.numbers.get(bucket) {
                 Some(known) if *known != UNSEEN => *known,
                 _ => {
                     let id = number(*ns);
@@ -86,23 +85,27 @@ impl TimeBuckets {
         Numbers::Each(times.iter().map(of).collect())
     }
 
-    /// Puts the bucket of a time into the list, unless that would be too long.
+    /// Puts the bucket of a time into the list, unless that would be too long, or some times of
+    /// it would be out of range.
     fn put(&mut self, even: EvenBuckets, ns: i64, id: u32) -> Option<()> {
         let start = even.start(ns)?;
+        let width = i64::try_from(even.width).ok()?;
+        start.checked_add(width)?.checked_add(even.shift)?;
+        let most = usize::try_from(even.whole(1 << 63)).ok()?.min(LISTED);
         if start < self.origin {
             // Room for as many again, so that going back in time bucket by bucket stays cheap.
             let needed = even.whole(self.origin.checked_sub(start)?.cast_unsigned());
             let more = usize::try_from(needed).ok()?.max(self.numbers.len());
-            let back = i64::try_from(u64::try_from(more).ok()?.checked_mul(even.width)?).ok()?;
+            let back = i64::try_from(more).ok()?.checked_mul(width)?;
             let origin = self.origin.checked_sub(back)?;
-            if self.numbers.len() + more > LISTED {
+            if self.numbers.len() + more > most {
                 return None;
             }
             self.numbers.splice(0..0, std::iter::repeat_n(UNSEEN, more));
             self.origin = origin;
         }
         let bucket = even.whole(start.checked_sub(self.origin)?.cast_unsigned());
-        let bucket = usize::try_from(bucket).ok().filter(|bucket| *bucket < LISTED)?;
+        let bucket = usize::try_from(bucket).ok().filter(|bucket| *bucket < most)?;
         if bucket >= self.numbers.len() {
             self.numbers.resize(bucket + 1, UNSEEN);
         }

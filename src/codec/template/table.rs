@@ -39,6 +39,8 @@ pub(crate) struct PlacedSlot {
     pub(crate) classes: u8,
     /// Whether the run of letters and digits of which each value is, or is a part, has a digit.
     pub(crate) digit: bool,
+    /// Whether neither the text nor another slot goes on beside it with letters or digits.
+    pub(crate) alone: bool,
 }
 
 /// What an encoder collects for the head of a page.
@@ -189,13 +191,14 @@ impl TemplateTable {
                 }
                 Slot::Field { classes, .. } => classes,
             };
+            let alone = is_alone(text, at);
             let at = u32::try_from(at).map_err(|_| Malformed("texts of 4 GiB"))?;
             if !digit || classes & class::WORD == 0 {
                 let place = u16::try_from(self.slots.len() - start);
                 let place = place.map_err(|_| Malformed("template with too many slots"))?;
                 self.loose.push((u32::try_from(self.slot_ends.len()).unwrap_or(u32::MAX), place));
             }
-            self.slots.push(PlacedSlot { at, slot, classes, digit });
+            self.slots.push(PlacedSlot { at, slot, classes, digit, alone });
         }
         if self.slots.len() - start > ROW_SLOTS_MAX {
             return Err(Malformed("template with too many slots"));
@@ -267,4 +270,11 @@ impl TemplateTable {
             + self.slots.capacity() * size_of::<PlacedSlot>()
             + self.loose.capacity() * size_of::<(u32, u16)>()
     }
+}
+
+/// Whether neither neighbour of the slot at `at` is a slot, or an ASCII letter or digit.
+fn is_alone(text: &[u8], at: usize) -> bool {
+    let goes_on = |b: &u8| b.is_ascii_alphanumeric() || *b == SLOT;
+    let before = at.checked_sub(1).and_then(|before| text.get(before));
+    !before.is_some_and(goes_on) && !text.get(at + 1).is_some_and(goes_on)
 }

@@ -45,6 +45,8 @@ impl CompiledFilter {
 
 /// The verdicts of a tree of tests on one field.
 enum VerdictTree {
+    /// The same for all rows.
+    Same(Verdict),
     Leaf(Arc<Verdicts>),
     All(Vec<VerdictTree>),
     Any(Vec<VerdictTree>),
@@ -52,9 +54,36 @@ enum VerdictTree {
 }
 
 impl VerdictTree {
+    /// `join` of trees, without those that do not count: a tree that says `neutral` of all rows.
+    /// One that says its opposite of all rows decides.
+    fn joined(
+        mut trees: Vec<VerdictTree>,
+        neutral: Verdict,
+        join: impl FnOnce(Vec<VerdictTree>) -> VerdictTree,
+    ) -> VerdictTree {
+        let decides = |tree: &VerdictTree| tree.is_same(neutral.negated());
+        if trees.iter().any(decides) {
+            return VerdictTree::Same(neutral.negated());
+        }
+        trees.retain(|tree| !tree.is_same(neutral));
+        match (trees.len(), trees.pop()) {
+            (_, None) => VerdictTree::Same(neutral),
+            (1, Some(only)) => only,
+            (_, Some(last)) => {
+                trees.push(last);
+                join(trees)
+            }
+        }
+    }
+
+    fn is_same(&self, verdict: Verdict) -> bool {
+        matches!(self, VerdictTree::Same(same) if *same == verdict)
+    }
+
     /// The verdict on the rows of a number.
     fn of(&self, number: u32) -> Verdict {
         match self {
+            VerdictTree::Same(verdict) => *verdict,
             VerdictTree::Leaf(verdicts) => verdicts.of(number),
             VerdictTree::All(all) => {
                 all.iter().fold(Verdict::All, |verdict, part| verdict.and(part.of(number)))
@@ -79,8 +108,14 @@ impl<'a> VerdictReader<'a> {
     /// `None` if a leaf is not decided by templates, or by those of another field.
     fn read(&mut self, node: &'a Node) -> Result<Option<VerdictTree>> {
         Ok(match node {
-            Node::And(all) => self.read_all(all)?.map(VerdictTree::All),
-            Node::Or(any) => self.read_all(any)?.map(VerdictTree::Any),
+            Node::And(all) => {
+                let join = |all| VerdictTree::joined(all, Verdict::All, VerdictTree::All);
+                self.read_all(all)?.map(join)
+            }
+            Node::Or(any) => {
+                let join = |any| VerdictTree::joined(any, Verdict::None, VerdictTree::Any);
+                self.read_all(any)?.map(join)
+            }
             Node::Not(inner) => self.read(inner)?.map(|inner| VerdictTree::Not(Box::new(inner))),
             Node::Field { field, test: FieldTest::Value(predicate), leaf } => {
                 let rows = self.source.coded(field, *leaf, predicate)?;
@@ -96,7 +131,10 @@ impl<'a> VerdictReader<'a> {
                     }
                     _ => return Ok(None),
                 }
-                Some(VerdictTree::Leaf(rows.verdicts))
+                Some(match rows.verdicts.common() {
+                    Some(verdict) => VerdictTree::Same(verdict),
+                    None => VerdictTree::Leaf(rows.verdicts),
+                })
             }
             _ => None,
         })

@@ -5,9 +5,7 @@ use std::cell::RefCell;
 
 use super::template::{Needle, PageTemplates, PageWords};
 use crate::codec::Bitmap;
-use crate::codec::template::{
-    PlacedSlot, SLOT, Slot, TemplateTable, class, classes_of, holds_folded,
-};
+use crate::codec::template::{PlacedSlot, Slot, TemplateTable, class, classes_of, holds_folded};
 use crate::index;
 
 /// Places in a needle, one bit each; longer needles are taken to match wherever a slot is.
@@ -157,22 +155,19 @@ impl<'a> SlotMatcher<'a> {
             return Part::Across;
         }
         let fits = self.fits.get(usize::from(slot.classes)).copied().unwrap_or(Places::MAX);
-        if fits == 0 {
+        // The value of a slot that is alone is a whole run as well.
+        let whole = self.is_run && slot.alone;
+        if fits == 0 || whole && fits.count_ones() as usize != self.needle.bytes.len() {
             return Part::None;
         }
         let values = match slot.slot {
             Slot::Same { of } => slots.get(usize::from(of)).map_or(slot.slot, |same| same.slot),
             own => own,
         };
-        let text = self.table.texts().get(t);
-        if self.is_run && is_alone(text, slot.at as usize) {
-            // The value is a whole run as well.
-            return match fits.count_ones() as usize == self.needle.bytes.len() {
-                true => self.holds(slot, values, 0..self.needle.bytes.len(), (true, true)),
-                false => Part::None,
-            };
+        if whole {
+            return self.holds(slot, values, 0..self.needle.bytes.len(), (true, true));
         }
-        let around = Around::of(text, slots, i);
+        let around = Around::of(self.table.texts().get(t), slots, i);
         let (starts, ends) = (self.starts(&around), self.ends(&around));
         let mut part = Part::None;
         let mut open = starts & fits;
@@ -344,14 +339,6 @@ impl<'a> Around<'a> {
 
 fn same(want: &[u8], have: &[u8], fold: bool) -> bool {
     if fold { !have.is_ascii() || want.eq_ignore_ascii_case(have) } else { want == have }
-}
-
-/// Whether a slot's value is a run of letters and digits that does not go on in the text, nor in
-/// another slot.
-fn is_alone(text: &[u8], at: usize) -> bool {
-    let goes_on = |b: &u8| b.is_ascii_alphanumeric() || *b == SLOT;
-    let before = at.checked_sub(1).and_then(|before| text.get(before));
-    !before.is_some_and(goes_on) && !text.get(at + 1).is_some_and(goes_on)
 }
 
 /// Whether a byte surely belongs to a word.

@@ -160,11 +160,13 @@ impl Collector for StatsCollector {
         let columns: Vec<KeyColumn<'_>> = sources.iter().map(KeySource::column).collect();
         if rows > 0 {
             let groups = self.groups.assign_keys(&columns, rows);
+            let group_count = self.groups.len();
             for function in &mut self.functions {
                 let selection = function.condition.select(&batch)?;
                 let input = Input {
                     batch: &batch,
                     groups: &groups,
+                    group_count,
                     selection: selection.as_ref(),
                     arrived: self.arrived,
                 };

@@ -36,9 +36,11 @@ impl CountState {
 impl StatsState for CountState {
     fn update(&mut self, _ctx: &ExecContext<'_>, input: &Input<'_>) -> Result<()> {
         let Some(fields) = &self.fields else {
+            // With room for all groups the loop over rows is as short as it can be.
+            self.counts.resize(input.group_count.max(self.counts.len()), 0);
             input.for_each_count(|group, rows| {
-                if rows > 0 {
-                    *slot(&mut self.counts, group) += rows;
+                if let Some(count) = self.counts.get_mut(group as usize) {
+                    *count += rows;
                 }
             });
             return Ok(());

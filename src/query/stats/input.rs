@@ -18,6 +18,8 @@ pub(crate) struct Input<'a> {
     pub(crate) batch: &'a Batch,
     /// The group of each row.
     pub(crate) groups: &'a Numbers,
+    /// The number of groups that there are.
+    pub(crate) group_count: usize,
     /// The rows that count; `None` is all.
     pub(crate) selection: Option<&'a Bitmap>,
     /// The number of rows that arrived before this batch.
@@ -30,10 +32,7 @@ impl Input<'_> {
     pub(crate) fn for_each(&self, mut f: impl FnMut(usize, u32)) {
         match (self.selection, self.groups) {
             (None, Numbers::One(group)) => (0..self.batch.rows()).for_each(|row| f(row, *group)),
-            (None, groups @ Numbers::Coded { .. }) => {
-                let rows = 0..self.batch.rows();
-                rows.for_each(|row| f(row, groups.get(row)));
-            }
+            (None, Numbers::Coded(cells)) => cells.for_each(f),
             (None, Numbers::Each(groups)) => {
                 groups.iter().enumerate().for_each(|(row, group)| f(row, *group));
             }
