@@ -13,6 +13,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::filter::{Bloom, WIDTH_LOG_MAX, WIDTH_LOG_MIN, probes};
+use crate::codec::Bitmap;
 use crate::codec::varint::{Reader, put_varint};
 use crate::error::Malformed;
 
@@ -86,30 +87,35 @@ impl FilterGroup {
         ((self.members << self.width_log) / 8) as u64
     }
 
-    /// Whether `member` may have `hash`. `read` gives the bytes of a piece, which
+    /// The members that may have `hash`. `read` gives the bytes of a piece, which
     /// [`verify`](FilterGroup::verify) has passed; it is called at most four times.
     ///
     /// # Errors
     /// Those of `read`.
-    pub(crate) fn may_contain<B: AsRef<[u8]>, E>(
+    pub(crate) fn members_with<B: AsRef<[u8]>, E>(
         &self,
-        member: usize,
         hash: u64,
         mut read: impl FnMut(usize, Range<u64>) -> Result<B, E>,
-    ) -> Result<bool, E> {
-        debug_assert!(member < self.members, "a member of the group");
+    ) -> Result<Bitmap, E> {
         let len = piece_len(self.members, self.width_log);
+        let mut found = Bitmap::full(self.members);
         for bit in probes(hash, self.width_log) {
-            let at = bit * self.members + member;
-            let piece = at / 8 / len;
+            // A row lies within one piece.
+            let row = bit * self.members;
+            let piece = row / 8 / len;
             let start = (piece * len) as u64;
             let bytes = read(piece, start..start + len as u64)?;
-            // A byte that is not there denies nothing.
-            if bytes.as_ref().get(at / 8 % len).is_some_and(|byte| byte >> (at % 8) & 1 == 0) {
-                return Ok(false);
+            let first = row - piece * len * 8;
+            found.retain(|member| {
+                let at = first + member;
+                // A byte that is not there denies nothing.
+                bytes.as_ref().get(at / 8).is_none_or(|byte| byte >> (at % 8) & 1 != 0)
+            });
+            if !found.any() {
+                break;
             }
         }
-        Ok(true)
+        Ok(found)
     }
 
     /// Checks the bytes of a piece against its checksum.
@@ -156,14 +162,14 @@ mod tests {
         (group, pieces)
     }
 
-    fn probe(group: &FilterGroup, pieces: &[u8], member: usize, hash: u64) -> (bool, usize) {
+    fn probe(group: &FilterGroup, pieces: &[u8], hash: u64) -> (Bitmap, usize) {
         let mut read_bytes = 0;
         let read = |piece: usize, range: Range<u64>| {
             let bytes = &pieces[range.start as usize..range.end as usize];
             read_bytes += bytes.len();
             group.verify(piece, bytes).map(|()| bytes)
         };
-        let found = group.may_contain(member, hash, read).unwrap();
+        let found = group.members_with(hash, read).unwrap();
         (found, read_bytes)
     }
 
@@ -187,9 +193,9 @@ mod tests {
             prop_assert_eq!(group.len(), (filters.len() << width_log) as u64 / 8);
             prop_assert_eq!(&group.split(&pieces).unwrap(), &filters);
             for hash in sets.iter().flatten().chain(&others) {
+                let (found, _) = probe(&group, &pieces, *hash);
                 for (member, filter) in filters.iter().enumerate() {
-                    let (found, _) = probe(&group, &pieces, member, *hash);
-                    prop_assert_eq!(found, filter.may_contain(*hash));
+                    prop_assert_eq!(found.get(member), filter.may_contain(*hash));
                 }
             }
         }
@@ -205,11 +211,9 @@ mod tests {
         let mut filters = vec![Bloom::empty(15); 128];
         filters[77].insert(42);
         let (group, mut pieces) = group(&filters, 15);
-        for member in 0..128 {
-            let (found, read) = probe(&group, &pieces, member, 42);
-            assert_eq!(found, member == 77);
-            assert!(read <= 4 * PIECE_LEN);
-        }
+        let (found, read) = probe(&group, &pieces, 42);
+        assert_eq!(found.iter().collect::<Vec<_>>(), [77]);
+        assert!(read <= 4 * PIECE_LEN);
         for at in (0..pieces.len()).step_by(97) {
             pieces[at] ^= 1;
             assert!(group.split(&pieces).is_err());

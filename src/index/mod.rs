@@ -25,7 +25,9 @@ mod word_set;
 pub(crate) use filter::{Bloom, HashSet64, WIDTH_LOG_MAX, WIDTH_LOG_MIN};
 pub(crate) use filter_group::{FilterGroup, MEMBERS_MAX};
 pub(crate) use group::{Filter, GroupHead, encode_filters};
-pub(crate) use needle::{Needle, WordNeed, WordPart};
+#[cfg(feature = "fuzzing")]
+pub(crate) use needle::WordNeed;
+pub(crate) use needle::{Found, Needle, Word, WordPart, found_all, found_any};
 pub(crate) use stream_table::{CHUNK_STREAMS, ChunkBuilder, ChunkColumn, StreamChunk};
 pub(crate) use vocabulary::{Vocabulary, VocabularyChunk};
 pub(crate) use word_set::{MostWords, WordSet};

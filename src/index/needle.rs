@@ -1,6 +1,7 @@
 //! What words a text must have to hold a needle.
 
 use super::tokenizer::{WordClass, for_each_word, is_in_vocabulary, pieces, word_hash};
+use crate::codec::Bitmap;
 
 /// A text that is looked for in values.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +46,121 @@ pub(crate) enum WordNeed<'a> {
     Digits(u64),
 }
 
+/// Where something may be: whether in the one place that was asked about, or in which of many.
+pub(crate) trait Found: Sized {
+    /// Whether it is in no place.
+    fn is_nowhere(&self) -> bool;
+    /// Whether it may be in every place.
+    fn is_everywhere(&self) -> bool;
+    /// Where both may be.
+    fn both(self, other: Self) -> Self;
+    /// Where one of them may be.
+    fn either(self, other: Self) -> Self;
+}
+
+impl Found for bool {
+    fn is_nowhere(&self) -> bool {
+        !*self
+    }
+
+    fn is_everywhere(&self) -> bool {
+        *self
+    }
+
+    fn both(self, other: bool) -> bool {
+        self && other
+    }
+
+    fn either(self, other: bool) -> bool {
+        self || other
+    }
+}
+
+impl Found for Bitmap {
+    fn is_nowhere(&self) -> bool {
+        !self.any()
+    }
+
+    fn is_everywhere(&self) -> bool {
+        self.all()
+    }
+
+    fn both(mut self, other: Bitmap) -> Bitmap {
+        self.and(&other);
+        self
+    }
+
+    fn either(mut self, other: Bitmap) -> Bitmap {
+        self.or(&other);
+        self
+    }
+}
+
+/// Where all of `each` may be, or any of them; what cannot change that is not asked for. `None`
+/// where nothing is known of one that counts.
+pub(crate) fn found_all<F: Found, E>(
+    each: impl IntoIterator<Item = Result<Option<F>, E>>,
+) -> Result<Option<F>, E> {
+    let mut all: Option<F> = None;
+    for one in each {
+        all = match (all, one?) {
+            (Some(all), Some(one)) => Some(all.both(one)),
+            (known, None) | (None, known) => known,
+        };
+        if all.as_ref().is_some_and(Found::is_nowhere) {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// As [`found_all`], where one of `each` suffices.
+pub(crate) fn found_any<F: Found, E>(
+    each: impl IntoIterator<Item = Result<Option<F>, E>>,
+) -> Result<Option<F>, E> {
+    let mut any: Option<F> = None;
+    for one in each {
+        let Some(one) = one? else { return Ok(None) };
+        let joined = match any {
+            Some(any) => any.either(one),
+            None => one,
+        };
+        if joined.is_everywhere() {
+            return Ok(Some(joined));
+        }
+        any = Some(joined);
+    }
+    Ok(any)
+}
+
+/// A word that values may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word<'a> {
+    /// One with this part, of a class that is kept in vocabularies.
+    With(WordPart<'a>),
+    /// One with digits, of this hash.
+    Hashed(u64),
+}
+
 impl<'a> Needle<'a> {
+    /// Where the needle may stand; `has` says where words of a class are. `None` if it needs no
+    /// words.
+    pub(crate) fn found<F: Found, E>(
+        &self,
+        mut has: impl FnMut(WordClass, Word<'_>) -> Result<F, E>,
+    ) -> Result<Option<F>, E> {
+        let has = &mut has;
+        found_all(self.needs().iter().map(|need| match *need {
+            WordNeed::Plain(part) => has(WordClass::Plain, Word::With(part)).map(Some),
+            WordNeed::Piece(part) => has(WordClass::Pieces, Word::With(part)).map(Some),
+            WordNeed::Either(part) => {
+                let classes = [WordClass::Plain, WordClass::Pieces];
+                found_any(classes.iter().map(|class| has(*class, Word::With(part)).map(Some)))
+            }
+            WordNeed::Digits(hash) => has(WordClass::Digits, Word::Hashed(hash)).map(Some),
+        }))
+    }
+
     /// What every value has that holds the needle.
     pub(crate) fn needs(&self) -> Vec<WordNeed<'a>> {
         let mut out = Vec::new();

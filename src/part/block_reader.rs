@@ -243,7 +243,7 @@ impl<'a> BlockReader<'a> {
 
     /// All filters of the group that holds this one.
     pub(super) fn filters_beside(&self, filter: FilterRef) -> Result<Vec<Filter>> {
-        let group = self.index.group(filter).map_err(|e| self.index_malformed(e))?;
+        let group = self.index.group(filter.group).map_err(|e| self.index_malformed(e))?;
         self.part.filters(self.cx, group)
     }
 

@@ -1,15 +1,18 @@
 //! Index blocks: the headers of some blocks, packed; and the metaindex that lists them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::header::{BlockHead, ColumnHeader, FilterRef, HeadBase};
 use super::layout::{Extent, INDEX_BLOCK_RAW_MAX, count32};
 use super::sink::Out;
+use super::words::IndexColumn;
 use crate::codec::compress::Compressor;
 use crate::codec::varint::{Reader, put_signed, put_varint};
 use crate::error::Malformed;
 use crate::index::tokenizer::PerClass;
 use crate::index::{Filter, GroupHead, MEMBERS_MAX, encode_filters};
+use crate::sync::Mutex;
 
 /// The most columns of a block that a reader takes.
 const COLUMNS_MAX: usize = 4 << 20;
@@ -122,7 +125,12 @@ pub(crate) struct IndexBlock {
     pages_end: u64,
     blocks: Vec<(BlockHead, Range<usize>)>,
     groups: Vec<PlacedGroup>,
+    /// What queries asked last of columns of all blocks, the latest at the end.
+    columns: Mutex<Vec<(Box<str>, Arc<IndexColumn>)>>,
 }
+
+/// How many columns are kept.
+const COLUMNS_KEPT: usize = 16;
 
 /// A filter group and where its pieces are.
 #[derive(Debug, PartialEq, Eq)]
@@ -168,7 +176,8 @@ impl IndexBlock {
         if row != entry.first_row.saturating_add(entry.rows) {
             return Err(Malformed("blocks with other rows than the metaindex says"));
         }
-        Ok(IndexBlock { pages_end: entry.filters, blocks, groups, raw })
+        let columns = Mutex::default();
+        Ok(IndexBlock { pages_end: entry.filters, blocks, groups, columns, raw })
     }
 
     /// The number of blocks.
@@ -203,10 +212,28 @@ impl IndexBlock {
         &self.groups
     }
 
-    /// The group of a filter.
-    pub(crate) fn group(&self, filter: FilterRef) -> Result<&PlacedGroup, Malformed> {
-        let group = self.groups.get(crate::part::layout::index(filter.group));
+    /// The filter group of a number.
+    pub(crate) fn group(&self, number: u32) -> Result<&PlacedGroup, Malformed> {
+        let group = self.groups.get(crate::part::layout::index(number));
         group.ok_or(Malformed("no such filter group"))
+    }
+
+    /// What `read` found out about column `name` of all blocks, the first time it was asked.
+    pub(super) fn kept_column(
+        &self,
+        name: &str,
+        read: impl FnOnce() -> crate::Result<IndexColumn>,
+    ) -> crate::Result<Arc<IndexColumn>> {
+        if let Some((_, known)) = self.columns.lock().iter().find(|(n, _)| **n == *name) {
+            return Ok(Arc::clone(known));
+        }
+        let column = Arc::new(read()?);
+        let mut columns = self.columns.lock();
+        if columns.len() >= COLUMNS_KEPT {
+            columns.remove(0);
+        }
+        columns.push((Box::from(name), Arc::clone(&column)));
+        Ok(column)
     }
 
     /// The header of column `name` of block `i`; absent if the block has no values for it but

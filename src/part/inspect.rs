@@ -92,7 +92,7 @@ pub(crate) fn inspect_part(part: &PartReader, cx: &ReadContext<'_>) -> Result<Pa
                 };
                 bytes.rows += u64::from(header.present);
                 for filter in header.filters.into_iter().flatten() {
-                    let group = index.group(filter);
+                    let group = index.group(filter.group);
                     let group = &group.map_err(|e| part.malformed(entry.at.offset, e))?.group;
                     bytes.filters += group.len() / group.members() as u64;
                 }

@@ -68,4 +68,5 @@ pub(crate) use source::{PartCache, PartSource, ReadContext, ReadStats};
 pub(crate) use sparse::SparseColumn;
 pub(crate) use stream_columns::StreamColumns;
 pub(crate) use verify::{Finding, verify_part};
+pub(crate) use words::IndexColumn;
 pub(crate) use writer::{PartSummary, Profile, WriterOptions, write_part};

@@ -1,7 +1,6 @@
 //! Checked reads of a part, counted.
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::layout::{Extent, UNIT_MAX};
 use crate::codec::{Bitmap, Decoder};
-use crate::index::WordPart;
+use crate::index::Word;
 #[cfg(any(test, feature = "fuzzing"))]
 use crate::io::MemoryFile;
 use crate::io::{ReadAt, checksum, read_vec_at};
@@ -102,8 +101,6 @@ pub(crate) struct ReadStats {
     pub(crate) pages: AtomicU64,
     /// Strips decoded.
     pub(crate) strips: AtomicU64,
-    /// Filters probed.
-    pub(crate) filters: AtomicU64,
     /// Bytes of filters read.
     pub(crate) filter_bytes: AtomicU64,
     /// Bytes read from the part.
@@ -140,31 +137,36 @@ pub(crate) struct ReadContext<'a> {
     passing: AtomicBool,
     /// Never contended by workers with contexts of their own.
     decoder: Mutex<Decoder>,
-    /// The pieces of filters read last: blocks side by side ask for the same ones.
-    pieces: Mutex<VecDeque<Piece>>,
-    /// The members of vocabularies that have parts of words.
+    /// The members of filter groups that may have words.
     members: Mutex<KnownMembers>,
 }
 
-/// What tells a vocabulary from all others: its part, where the filters of its index block begin,
-/// the number of its group there.
-pub(super) type VocabularyKey = (u64, u64, u32);
+/// What tells a filter group from all others: its part, where the filters of its index block
+/// begin, its number there.
+pub(super) type GroupKey = (u64, u64, u32);
 
-/// By vocabulary: for parts of words, with what may stand around them and
-/// whether case counts, the members that have them.
-type KnownMembers = HashMap<VocabularyKey, HashMap<PartKey, Arc<Bitmap>, RandomState>, RandomState>;
+/// By group: the members that may have a word.
+type KnownMembers = HashMap<GroupKey, HashMap<WordKey, Arc<Bitmap>, RandomState>, RandomState>;
 
-/// A part of a word as a key.
-type PartKey = (Box<[u8]>, (bool, bool), bool);
+/// A word as a key.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum WordKey {
+    /// The part, what may stand around it, and whether case does not count.
+    With(Box<[u8]>, (bool, bool), bool),
+    Hashed(u64),
+}
 
-/// How many parts of words a worker remembers of a vocabulary.
-const PARTS: usize = 4_096;
+impl From<&Word<'_>> for WordKey {
+    fn from(word: &Word<'_>) -> WordKey {
+        match word {
+            Word::With(part) => WordKey::With(Box::from(part.bytes), part.open, part.fold),
+            Word::Hashed(hash) => WordKey::Hashed(*hash),
+        }
+    }
+}
 
-/// A verified piece of a filter group: its part, its offset, its bytes.
-type Piece = (u64, u64, Arc<Vec<u8>>);
-
-/// How many pieces a worker remembers: those of eight words.
-const PIECES: usize = 32;
+/// How many words a worker remembers of a group.
+const WORDS: usize = 4_096;
 
 impl<'a> ReadContext<'a> {
     /// Without a cache.
@@ -174,7 +176,6 @@ impl<'a> ReadContext<'a> {
             cache: None,
             passing: AtomicBool::new(false),
             decoder: Mutex::new(Decoder::new()),
-            pieces: Mutex::default(),
             members: Mutex::default(),
         }
     }
@@ -190,46 +191,21 @@ impl<'a> ReadContext<'a> {
         self.decoder.lock()
     }
 
-    /// The verified piece of a filter group at `offset` of part `part`; `load` reads it.
-    pub(super) fn piece(
-        &self,
-        part: u64,
-        offset: u64,
-        load: impl FnOnce() -> Result<Vec<u8>>,
-    ) -> Result<Arc<Vec<u8>>> {
-        let found = |p: &&Piece| (p.0, p.1) == (part, offset);
-        if let Some((.., bytes)) = self.pieces.lock().iter().find(found) {
-            return Ok(Arc::clone(bytes));
-        }
-        let bytes = self.cached(part, offset, || {
-            let bytes = load()?;
-            let held = bytes.capacity();
-            Ok((bytes, held))
-        })?;
-        let mut pieces = self.pieces.lock();
-        if pieces.len() >= PIECES {
-            pieces.pop_front();
-        }
-        pieces.push_back((part, offset, Arc::clone(&bytes)));
-        Ok(bytes)
-    }
-
-    /// The members of a vocabulary that have a part of a word, which `find` looks for the first
-    /// time.
+    /// The members of a group that may have a word, which `find` looks for the first time.
     pub(super) fn members(
         &self,
-        at: VocabularyKey,
-        part: &WordPart<'_>,
+        at: GroupKey,
+        word: &Word<'_>,
         find: impl FnOnce() -> Result<Bitmap>,
     ) -> Result<Arc<Bitmap>> {
-        let key: PartKey = (Box::from(part.bytes), part.open, part.fold);
+        let key = WordKey::from(word);
         if let Some(found) = self.members.lock().get(&at).and_then(|known| known.get(&key)) {
             return Ok(Arc::clone(found));
         }
         let found = Arc::new(find()?);
         let mut members = self.members.lock();
         let known = members.entry(at).or_default();
-        if known.len() >= PARTS {
+        if known.len() >= WORDS {
             known.clear();
         }
         known.insert(key, Arc::clone(&found));

@@ -430,9 +430,9 @@ fn filters_hold_every_word_and_prune_others() {
     assert!(!find("Request", true, false) && !find("quest", false, false));
     assert!(!find("1xyz", true, false) && find("took 1", true, false));
     let Home::Page(page) = &header.home else { panic!("no page") };
-    assert!(index.group(at).unwrap().group.len() <= page.len / 8);
+    assert!(index.group(at.group).unwrap().group.len() <= page.len / 8);
     for words in [plain, pieces] {
-        assert!(index.group(words).unwrap().group.len() < 100);
+        assert!(index.group(words.group).unwrap().group.len() < 100);
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::coded::Verdicts;
 use super::number_range::NumberRange;
-use super::predicate::ValuePredicate;
+use super::predicate::{MOST_PROBES, ValuePredicate};
 use super::{CompiledFilter, FieldTest, Node};
+use crate::codec::Bitmap;
 use crate::error::Result;
-use crate::index::Needle;
+use crate::index::{Needle, found_all, found_any};
 use crate::query::context::{Stop, TimeRange};
 use crate::record::{TextVec, parse_canonical_int};
 
@@ -85,6 +86,15 @@ pub(crate) trait BlockFacts {
     }
 }
 
+/// What an index block knows of the columns of all its blocks.
+pub(crate) trait IndexFacts {
+    /// The blocks in which a row may have a value of the field; `None` if that is not known.
+    fn present(&self, name: &str) -> Result<Option<Bitmap>>;
+
+    /// The blocks in which a value of the field may hold `needle`.
+    fn may_hold(&self, name: &str, needle: &Needle<'_>) -> Result<Bitmap>;
+}
+
 /// What is known about the values of a field in a block: each row has one of the listed values
 /// or a value of the page. Each source gives at least one row its value, unless it says so.
 #[derive(Debug, Clone, Default)]
@@ -146,6 +156,12 @@ impl CompiledFilter {
         }
         *open = left;
         Ok(if open.is_empty() { Verdict::All } else { Verdict::Maybe })
+    }
+
+    /// The blocks of an index block in which rows may pass, by the words that they need; `None`
+    /// if that could be all.
+    pub(crate) fn blocks_that_may_pass(&self, facts: &dyn IndexFacts) -> Result<Option<Bitmap>> {
+        blocks_of(&self.root, facts, &self.steps())
     }
 
     /// The times that a row must have to pass: what the filters of `_time` that every row has to
@@ -222,6 +238,28 @@ fn judge(node: &Node, facts: &dyn BlockFacts, steps: &Steps<'_>) -> Result<Verdi
     })
 }
 
+fn blocks_of(node: &Node, facts: &dyn IndexFacts, steps: &Steps<'_>) -> Result<Option<Bitmap>> {
+    steps.step()?;
+    match node {
+        Node::And(all) => {
+            let all = all.iter().take(MOST_PROBES);
+            found_all(all.map(|part| blocks_of(part, facts, steps)))
+        }
+        Node::Or(any) if any.len() > MOST_PROBES => Ok(None),
+        Node::Or(any) => found_any(any.iter().map(|part| blocks_of(part, facts, steps))),
+        Node::Field { field, test: FieldTest::Value(predicate), .. } if !predicate.matches(b"") => {
+            let Some(present) = facts.present(field)? else { return Ok(None) };
+            let mut may_hold = |needle: &Needle<'_>| {
+                steps.step()?;
+                facts.may_hold(field, needle)
+            };
+            let met = predicate.may_be_met(&mut may_hold)?;
+            Ok(Some(met.unwrap_or(present)))
+        }
+        _ => Ok(None),
+    }
+}
+
 fn judge_any_field(
     prefix: &str,
     test: &FieldTest,
@@ -264,7 +302,7 @@ fn judge_field(
         // A filter can only exclude, and only the non-empty values.
         let judged = if judged == Verdict::Maybe && may_exclude(predicate, page) {
             let met = predicate.may_be_met(&mut |needle| facts.may_hold(name, needle))?;
-            if met { Verdict::Maybe } else { Verdict::None }
+            if met.unwrap_or(true) { Verdict::Maybe } else { Verdict::None }
         } else {
             judged
         };

@@ -42,7 +42,7 @@ use std::sync::Arc;
 pub(crate) use chars::{first_char, is_word_char};
 pub(crate) use coded::{CodedRows, RowNumbers, Verdicts};
 pub(crate) use eval::{ColumnRef, ColumnSource, FilterScratch};
-pub(crate) use judge::{BlockFacts, ColumnFacts, PageFacts, Verdict};
+pub(crate) use judge::{BlockFacts, ColumnFacts, IndexFacts, PageFacts, Verdict};
 pub(crate) use needs::Needs;
 pub(crate) use pattern::numbers_end;
 pub(crate) use predicate::ValuePredicate;

@@ -6,7 +6,7 @@ use regex_syntax::hir::{Hir, HirKind};
 
 use super::phrase::{FoldedPhrase, Phrase};
 use super::predicate::MOST_PROBES;
-use crate::index::Needle;
+use crate::index::{Found, Needle, found_all, found_any};
 
 /// A condition that every matching value meets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,8 +29,8 @@ pub(crate) enum Needs {
     Any(Vec<Needs>),
 }
 
-/// Says whether a value may hold a text.
-pub(crate) type MayHold<'a, E> = dyn FnMut(&Needle<'_>) -> Result<bool, E> + 'a;
+/// Says where a value may hold a text.
+pub(crate) type MayHold<'a, F, E> = dyn FnMut(&Needle<'_>) -> Result<F, E> + 'a;
 
 impl Needs {
     /// The value holds `bytes`, with word boundaries on the sides that say so.
@@ -100,30 +100,23 @@ impl Needs {
         }
     }
 
-    /// Whether the need may be met, where `may_hold` says whether a text may be there.
-    pub(crate) fn may_be_met<E>(&self, may_hold: &mut MayHold<'_, E>) -> Result<bool, E> {
+    /// Where the need may be met; `may_hold` says where a text may be. `None` where nothing is
+    /// needed.
+    pub(crate) fn may_be_met<F: Found, E>(
+        &self,
+        may_hold: &mut MayHold<'_, F, E>,
+    ) -> Result<Option<F>, E> {
         match self {
-            Needs::Nothing => Ok(true),
+            Needs::Nothing => Ok(None),
             Needs::Text { bytes, bounds, fold } => {
-                may_hold(&Needle { text: bytes, bounds: *bounds, fold: *fold })
+                may_hold(&Needle { text: bytes, bounds: *bounds, fold: *fold }).map(Some)
             }
             Needs::All(all) => {
-                for need in all.iter().take(MOST_PROBES) {
-                    if !need.may_be_met(may_hold)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
+                let all = all.iter().take(MOST_PROBES);
+                found_all(all.map(|need| need.may_be_met(may_hold)))
             }
-            Needs::Any(any) if any.len() > MOST_PROBES => Ok(true),
-            Needs::Any(any) => {
-                for need in any {
-                    if need.may_be_met(may_hold)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
+            Needs::Any(any) if any.len() > MOST_PROBES => Ok(None),
+            Needs::Any(any) => found_any(any.iter().map(|need| need.may_be_met(may_hold))),
         }
     }
 }

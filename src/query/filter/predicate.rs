@@ -11,7 +11,7 @@ use super::pattern::PatternMatcher;
 use super::phrase::{FoldedPhrase, Phrase};
 use super::set::{PhraseSet, TextSet};
 use super::stream;
-use crate::index::Needle;
+use crate::index::{Found, Needle, found_all, found_any};
 use crate::query::ast::StreamSelector;
 use crate::query::regex::Regex;
 use crate::record::parse_ipv4;
@@ -152,9 +152,12 @@ impl ValuePredicate {
         }
     }
 
-    /// Whether a value may meet the predicate, by what it needs; `may_hold` says whether a text
-    /// may stand in a value.
-    pub(crate) fn may_be_met<E>(&self, may_hold: &mut MayHold<'_, E>) -> Result<bool, E> {
+    /// Where a value may meet the predicate, by what it needs; `may_hold` says where a text may
+    /// stand in a value. `None` where nothing is known.
+    pub(crate) fn may_be_met<F: Found, E>(
+        &self,
+        may_hold: &mut MayHold<'_, F, E>,
+    ) -> Result<Option<F>, E> {
         let whole = (true, true);
         match self {
             ValuePredicate::AnyPhrase(set) if !set.has_empty() => {
@@ -164,13 +167,10 @@ impl ValuePredicate {
                 may_hold_any(set.values().iter().map(|v| (&**v, whole)), may_hold)
             }
             ValuePredicate::AllPhrases(all) => {
-                for phrase in all.iter().take(MOST_PROBES) {
+                found_all(all.iter().take(MOST_PROBES).map(|phrase| {
                     let (text, bounds) = (phrase.needle(), phrase.bounds());
-                    if !may_hold(&Needle { text, bounds, fold: false })? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
+                    may_hold(&Needle { text, bounds, fold: false }).map(Some)
+                }))
             }
             _ => self.needs().may_be_met(may_hold),
         }
@@ -213,16 +213,16 @@ impl ValuePredicate {
 /// to be there the rest is not, of more of which one has to be there none is.
 pub(super) const MOST_PROBES: usize = 4_096;
 
-fn may_hold_any<'n, E>(
-    mut needles: impl ExactSizeIterator<Item = (&'n [u8], (bool, bool))>,
-    may_hold: &mut MayHold<'_, E>,
-) -> Result<bool, E> {
+fn may_hold_any<'n, F: Found, E>(
+    needles: impl ExactSizeIterator<Item = (&'n [u8], (bool, bool))>,
+    may_hold: &mut MayHold<'_, F, E>,
+) -> Result<Option<F>, E> {
     if needles.len() > MOST_PROBES {
-        return Ok(true);
+        return Ok(None);
     }
-    needles.try_fold(false, |met, (text, bounds)| {
-        Ok(met || may_hold(&Needle { text, bounds, fold: false })?)
-    })
+    found_any(
+        needles.map(|(text, bounds)| may_hold(&Needle { text, bounds, fold: false }).map(Some)),
+    )
 }
 
 /// Each phrase is searched in what the previous one left, taken as a text of its own.
@@ -272,7 +272,8 @@ mod tests {
                 probes += 1;
                 Ok::<_, ()>(true)
             };
-            assert_eq!(predicate.may_be_met(&mut may_hold), Ok(true));
+            let met = predicate.may_be_met(&mut may_hold).unwrap();
+            assert!(met.unwrap_or(true));
             assert!(probes <= MOST_PROBES, "{probes}");
         }
     }

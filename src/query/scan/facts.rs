@@ -5,11 +5,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::block::{BlockScan, ScanColumn};
+use crate::codec::Bitmap;
 use crate::error::Result;
 use crate::index::Needle;
-use crate::part::{ColumnHeader, ColumnPage, Names, RunConstants};
+use crate::part::{
+    ColumnHeader, ColumnPage, IndexBlock, IndexColumn, Names, PartReader, ReadContext, RunConstants,
+};
 use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
-use crate::query::filter::{BlockFacts, ColumnFacts, PageFacts, ValuePredicate, Verdicts};
+use crate::query::filter::{
+    BlockFacts, ColumnFacts, IndexFacts, PageFacts, ValuePredicate, Verdicts,
+};
 
 /// How much may be read to judge a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +69,7 @@ impl BlockFacts for PartSays<'_> {
 
     fn column(&self, name: &str) -> Result<ColumnFacts<'_>> {
         let mut facts = ColumnFacts::default();
-        let special = [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD];
-        if !special.contains(&name) && self.names.id(name).is_none() {
+        if !is_special(name) && self.names.id(name).is_none() {
             facts.listed.push(Cow::Borrowed(b""));
         }
         Ok(facts)
@@ -78,6 +82,37 @@ impl BlockFacts for PartSays<'_> {
     fn may_hold(&self, _: &str, _: &Needle<'_>) -> Result<bool> {
         Ok(true)
     }
+}
+
+/// The columns of the blocks of an index block.
+pub(super) struct IndexSays<'a> {
+    pub(super) part: &'a PartReader,
+    pub(super) cx: &'a ReadContext<'a>,
+    pub(super) index: &'a Arc<IndexBlock>,
+}
+
+impl IndexSays<'_> {
+    fn column(&self, name: &str) -> Result<Arc<IndexColumn>> {
+        self.part.index_column(self.cx, self.index, name)
+    }
+}
+
+impl IndexFacts for IndexSays<'_> {
+    fn present(&self, name: &str) -> Result<Option<Bitmap>> {
+        match is_special(name) {
+            true => Ok(None),
+            false => self.column(name).map(|column| Some(column.present())),
+        }
+    }
+
+    fn may_hold(&self, name: &str, needle: &Needle<'_>) -> Result<Bitmap> {
+        self.part.blocks_with(self.cx, self.index, &*self.column(name)?, needle)
+    }
+}
+
+/// Whether a field is made from times or streams, not read from a column.
+pub(super) fn is_special(name: &str) -> bool {
+    [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&name)
 }
 
 impl BlockFacts for Facts<'_, '_> {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::bound::{Direction, TimeBound};
-use super::facts::PartSays;
+use super::facts::{IndexSays, PartSays};
 use super::{PartBounds, PartSet, StreamSet};
-use crate::error::Result;
+use crate::codec::Bitmap;
+use crate::error::{Error, Result};
 use crate::part::{IndexBlock, PartReader, ReadContext};
 use crate::query::ast::StreamSelector;
 use crate::query::context::TimeRange;
@@ -272,8 +273,12 @@ impl<'q> Frontier<'q> {
     ) -> Result<()> {
         let index = part.reader.index_block(cx, entry)?;
         self.counters.index_blocks_read.fetch_add(1, Relaxed);
+        let passing = self.blocks_that_may_pass(part, &index, cx)?;
         for (block, head) in index.heads().enumerate() {
             self.counters.blocks.fetch_add(1, Relaxed);
+            if passing.as_ref().is_some_and(|passing| !passing.get(block)) {
+                continue;
+            }
             if self.may_hold(part, (head.min_time, head.max_time), head.first_stream, head.streams)
             {
                 let rank = self.direction.best(head.min_time, head.max_time);
@@ -282,6 +287,24 @@ impl<'q> Frontier<'q> {
             }
         }
         Ok(())
+    }
+
+    /// The blocks in which rows may pass, by the words that they need; `None` for all, also where
+    /// what tells is damaged: the block that needs it says so.
+    fn blocks_that_may_pass(
+        &self,
+        part: &OpenPart,
+        index: &Arc<IndexBlock>,
+        cx: &ReadContext<'_>,
+    ) -> Result<Option<Bitmap>> {
+        if !self.filter.prune {
+            return Ok(None);
+        }
+        let says = IndexSays { part: &part.reader, cx, index };
+        match self.filter.filter.blocks_that_may_pass(&says) {
+            Err(Error::Corrupted { .. }) => Ok(None),
+            known => known,
+        }
     }
 
     /// Whether rows of these times and streams may pass.

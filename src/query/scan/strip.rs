@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::block::{BlockScan, ByName, ScanColumn, get_or_try};
+use super::facts::is_special;
 use super::stored::gather_typed;
 use crate::codec::{Encoding, Strip};
 use crate::error::Result;
@@ -358,11 +359,6 @@ impl ColumnSource for StripSource<'_, '_> {
     fn names_with_prefix(&self, prefix: &str) -> Result<Vec<Arc<str>>> {
         self.block.names_with_prefix(prefix)
     }
-}
-
-/// Whether a field is made from times or streams, not read from a column.
-fn is_special(name: &str) -> bool {
-    [TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&name)
 }
 
 /// A decoded strip as a column.

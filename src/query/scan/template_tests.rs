@@ -99,12 +99,14 @@ fn absent_words_read_filters_only() {
         let filter = field("b", predicate);
         let rows = scan(&parts, &filter, true, &FieldSet::of(["b"]), None, &counters).len();
         let reads = &counters.reads;
-        let of = [&reads.pages, &reads.strips, &reads.filter_bytes].map(|n| n.load(Relaxed));
-        (rows, of)
+        let judged = &counters.blocks_judged;
+        let of = [&reads.pages, &reads.strips, &reads.filter_bytes, judged];
+        (rows, of.map(|n| n.load(Relaxed)))
     };
     for absent in ["absent", "reques", "zzyzx"] {
-        let (rows, [pages, strips, filter_bytes]) = count(Predicate::Phrase(absent.to_owned()));
-        assert_eq!((rows, pages, strips), (0, 0, 0), "{absent}");
+        let (rows, [pages, strips, filter_bytes, judged]) =
+            count(Predicate::Phrase(absent.to_owned()));
+        assert_eq!((rows, pages, strips, judged), (0, 0, 0, 0), "{absent}");
         assert!(filter_bytes < 4_096, "{absent}: {filter_bytes}");
     }
     for absent in [
@@ -113,16 +115,16 @@ fn absent_words_read_filters_only() {
         Predicate::PhraseFold("REQUES".to_owned()),
         Predicate::Regex(Regex::new("(queued|slow)ing|quests").unwrap()),
     ] {
-        let (rows, [pages, strips, filter_bytes]) = count(absent.clone());
-        assert_eq!((rows, pages, strips), (0, 0, 0), "{absent:?}");
+        let (rows, [pages, strips, filter_bytes, judged]) = count(absent.clone());
+        assert_eq!((rows, pages, strips, judged), (0, 0, 0, 0), "{absent:?}");
         assert!(filter_bytes < 4_096, "{absent:?}: {filter_bytes}");
     }
     // No word with digits begins so: templates answer alone.
-    let (rows, [pages, strips, _]) = count(Predicate::Prefix("quest".to_owned()));
+    let (rows, [pages, strips, ..]) = count(Predicate::Prefix("quest".to_owned()));
     assert_eq!((rows, pages, strips), (0, 0, 0));
     assert_eq!(count(Predicate::Prefix("reque".to_owned())).0, 20_000);
     // An id is in one block of eight; in others it is denied, or looked for in packed digits.
-    let (rows, [pages, strips, filter_bytes]) =
+    let (rows, [pages, strips, filter_bytes, _]) =
         count(Predicate::Phrase(format!("{:032x}", id(9_000))));
     assert_eq!(rows, 1);
     assert!(pages <= 4 && strips <= 16, "{pages} heads, {strips} strips");

@@ -18,7 +18,7 @@ impl ColumnWords<'_, '_> {
         let reader = &self.block.reader;
         let mut may_hold = |needle: &Needle<'_>| reader.may_hold(header, needle);
         let met = predicate.may_be_met(&mut may_hold);
-        matches!(met, Ok(false)) && !predicate.matches(b"")
+        matches!(met, Ok(Some(false))) && !predicate.matches(b"")
     }
 
     fn may_be(&self, name: &[u8], value: &[u8]) -> Option<bool> {
