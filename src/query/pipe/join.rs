@@ -158,6 +158,7 @@ impl RowPipe for JoinPipe {
         let mut values: Vec<Vec<u8>> = vec![Vec::new(); self.names.len()];
         let mut key_texts: Vec<Vec<u8>> = vec![Vec::new(); keys.len()];
         let mut scratch = Vec::new();
+        let mut joined = 0;
         for row in 0..batch.rows() {
             ctx.check_row(row)?;
             for (text, column) in key_texts.iter_mut().zip(&keys) {
@@ -172,8 +173,9 @@ impl RowPipe for JoinPipe {
                 None if self.inner => continue,
                 None => vec![None],
             };
-            for (i, right) in right.into_iter().enumerate() {
-                ctx.check_row(i)?;
+            for right in right {
+                ctx.check_row(joined)?;
+                joined += 1;
                 let (columns, right) = match right {
                     Some((batch, row)) => (self.batches.get(batch as usize), row as usize),
                     None => (None, 0),

@@ -109,6 +109,14 @@ const WORKERS: &[&str] = &[
 ];
 
 #[test]
+fn a_join_asks_by_the_rows_that_it_makes() {
+    let query: Query = "* | join by (few) (* | limit 50)".parse().unwrap();
+    let (made, checks) = rows().try_run_counted(&query, one_batch()).unwrap();
+    assert_eq!(made.len(), 10 * ROWS);
+    assert!(checks >= (10 * ROWS / CHECK_ROWS) as u64, "{checks}");
+}
+
+#[test]
 fn every_pipe_asks_whether_it_may_go_on() {
     let rows = rows();
     let mut lazy = Vec::new();
