@@ -36,8 +36,9 @@ pub(super) fn with_slots(
         }
     } else {
         for (template, t) in (0u32..).zip(0..table.len()).filter(|(_, t)| is_open(*t)) {
-            for slot in (0u16..).take(table.slots(t).1.len()) {
-                if !out.add(template, slot, matcher.part(t, slot.into())) {
+            for (slot, placed) in (0u16..).zip(table.slots(t).1) {
+                if !matcher.is_out(placed) && !out.add(template, slot, matcher.part(t, slot.into()))
+                {
                     break;
                 }
             }
@@ -100,6 +101,8 @@ struct SlotMatcher<'a> {
     /// Whether the needle is a whole run of letters and digits.
     is_run: bool,
     is_long: bool,
+    /// All places of the needle.
+    all: Places,
     /// For each byte, the places in the needle where it stands.
     places: [Places; 256],
     /// For each class, the places in the needle of bytes that a value of this class may have.
@@ -119,12 +122,14 @@ impl<'a> SlotMatcher<'a> {
                 && needle.right
                 && needle.bytes.iter().all(u8::is_ascii_alphanumeric),
             is_long: needle.bytes.len() >= Places::BITS as usize,
+            all: 0,
             places: [0; 256],
             fits: [0; 32],
         };
         if matcher.is_long {
             return matcher;
         }
+        matcher.all = (1 << needle.bytes.len()) - 1;
         for (i, b) in needle.bytes.iter().enumerate() {
             if let Some(places) = matcher.places.get_mut(usize::from(*b)) {
                 *places |= 1 << i;
@@ -146,6 +151,17 @@ impl<'a> SlotMatcher<'a> {
         self.places.get(usize::from(b)).copied().unwrap_or(Places::MAX)
     }
 
+    /// Whether the kind of a slot alone says that it takes part in no match: its values are whole
+    /// runs, as the needle is, and of other bytes.
+    #[inline]
+    fn is_out(&self, slot: &PlacedSlot) -> bool {
+        self.is_run
+            && slot.alone
+            && slot.classes & class::WORD != 0
+            && !self.is_long
+            && self.fits.get(usize::from(slot.classes)).is_some_and(|fits| *fits != self.all)
+    }
+
     /// How slot `i` of template `t` takes part.
     fn part(&self, t: usize, i: usize) -> Part {
         let needle = &self.needle;
@@ -155,16 +171,15 @@ impl<'a> SlotMatcher<'a> {
             return Part::Across;
         }
         let fits = self.fits.get(usize::from(slot.classes)).copied().unwrap_or(Places::MAX);
-        // The value of a slot that is alone is a whole run as well.
-        let whole = self.is_run && slot.alone;
-        if fits == 0 || whole && fits.count_ones() as usize != self.needle.bytes.len() {
+        if fits == 0 || self.is_out(slot) {
             return Part::None;
         }
         let values = match slot.slot {
             Slot::Same { of } => slots.get(usize::from(of)).map_or(slot.slot, |same| same.slot),
             own => own,
         };
-        if whole {
+        if self.is_run && slot.alone {
+            // The value is a whole run as well.
             return self.holds(slot, values, 0..self.needle.bytes.len(), (true, true));
         }
         let around = Around::of(self.table.texts().get(t), slots, i);
