@@ -468,7 +468,12 @@ fn damage_is_skipped_on_request_and_repaired() {
     assert_eq!(stdout(&skipping).lines().count(), 1);
     let told = stderr(&skipping);
     assert!(told.contains("skipped: ") && told.contains("up to 3 rows"), "{told}");
-    assert!(stdout(&loglith(&["inspect", "--store", &store])).contains("damage: "));
+    let inspect = loglith(&["inspect", "--store", &store]);
+    assert_eq!(inspect.status.code(), Some(4));
+    assert!(stdout(&inspect).contains("damage: "));
+    let compact = loglith(&["compact", "--store", &store]);
+    assert_eq!(compact.status.code(), Some(4), "{}", stdout(&compact));
+    assert!(stderr(&compact).contains("damage: "), "{}", stderr(&compact));
     let repair = loglith(&["repair", "--store", &store]);
     assert_eq!(repair.status.code(), Some(4), "{}", stdout(&repair));
     assert!(stdout(&repair).contains("at least 3 rows are lost"), "{}", stdout(&repair));
@@ -476,7 +481,9 @@ fn damage_is_skipped_on_request_and_repaired() {
     let repair = loglith(&["repair", "--store", &store, "--accept-loss"]);
     assert!(repair.status.success(), "{}", stdout(&repair));
     assert_eq!(rows(&query(&[])).len(), 1);
-    assert!(loglith(&["verify", "--store", &store]).status.success());
+    for command in ["verify", "inspect", "compact"] {
+        assert!(loglith(&[command, "--store", &store]).status.success(), "{command}");
+    }
     let nothing = loglith(&["repair", "--store", &format!("{store}-x")]);
     assert_eq!(nothing.status.code(), Some(3));
 }

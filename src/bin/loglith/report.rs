@@ -20,9 +20,15 @@ pub(crate) fn compact(args: &CompactArgs) -> Outcome {
     let store = options.open(&args.store.store)?;
     let sound = tell_opening(&store);
     let report = store.compact()?;
+    // Merges leave damaged parts alone, and go on.
+    let damage = store.inspect()?.damage;
     store.close()?;
     writeln!(io::stdout(), "{report}")?;
-    end(sound)
+    for place in &damage {
+        // Without a standard error there is nobody to tell.
+        let _ = writeln!(io::stderr(), "damage: {place}");
+    }
+    end(sound && damage.is_empty())
 }
 
 /// Prints what the store, or one part of it, consists of.
@@ -35,7 +41,11 @@ pub(crate) fn inspect(args: &InspectArgs) -> Outcome {
             let why = || Failure::Usage(format!("the store has no part {id:016x}"));
             writeln!(out, "{}", store.inspect_part(id)?.ok_or_else(why)?)?;
         }
-        None => writeln!(out, "{}", store.inspect()?)?,
+        None => {
+            let inspection = store.inspect()?;
+            writeln!(out, "{inspection}")?;
+            return end(sound && inspection.damage.is_empty());
+        }
     }
     end(sound)
 }
