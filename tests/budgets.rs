@@ -168,8 +168,9 @@ fn queries_stay_within_their_memory_or_say_so() {
     let (limit, cache) = (4 * MIB, 2 * MIB);
     // A table of groups that grows is there twice until it has moved, and charged then.
     let moving = limit * 3 / 4;
-    // What a scan holds itself: strips of the columns, batches on their way.
-    let scan = MIB / 4;
+    // What a scan holds itself, strips of the columns and batches on their way: less than the
+    // largest column of a block.
+    let scan = MIB;
     let greedy = [
         ("* | sort by (_msg)", 0),
         ("* | uniq by (_msg)", moving),

@@ -98,7 +98,7 @@ proptest! {
     fn rows_come_back(
         rows in prop::collection::vec(row(), 0..120),
         cut in 0usize..120, profile in profile(),
-        block_rows in 1u32..60, block_bytes in prop_oneof![1usize..200, Just(1 << 20)],
+        block_rows in 1u32..60, block_bytes in prop_oneof![1usize..200, Just(5 << 18)],
     ) {
         let cut = cut.min(rows.len());
         let (a, b) = (batch(&rows[..cut]), batch(&rows[cut..]));

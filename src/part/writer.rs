@@ -54,7 +54,7 @@ pub(crate) struct WriterOptions {
     pub(crate) zstd_level: i32,
     /// The most rows of a block; at most 65,536.
     pub(crate) block_rows: u32,
-    /// The most bytes of the largest column of a block of more than one row; at most 1 MiB.
+    /// The most bytes of the largest column of a block of more than one row; at most 1.25 MiB.
     pub(crate) block_bytes: usize,
 }
 
