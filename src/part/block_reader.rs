@@ -1,6 +1,5 @@
 //! One block of a part, open for evaluation.
 
-use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,15 +17,6 @@ use crate::codec::{Encoding, PageHead, Strip, strip_count};
 use crate::error::Malformed;
 use crate::index::{ChunkColumn, Filter, StreamChunk};
 use crate::record::TextVec;
-
-/// Marks the keys of what is made of pages, in the cache of what is read.
-const DERIVED: u64 = 1 << 63;
-
-/// The key of something made of a page: no file is as long as this, so that no unit has such an
-/// offset.
-fn derived_key(page: &PageRef, kind: u8) -> u64 {
-    DERIVED | u64::from(kind) << 48 | page.offset
-}
 
 /// A block; what is read of it is kept only by the context's cache, but for its runs.
 pub(crate) struct BlockReader<'a> {
@@ -355,26 +345,6 @@ impl<'a> BlockReader<'a> {
             self.strip(other, &head, i)
         };
         fields.iter().map(strip).collect()
-    }
-
-    /// What a reader has made of a page and wants to find again while the cache keeps it; `kind`
-    /// tells it from what others make of the same page.
-    pub(crate) fn derived<T: Any + Send + Sync>(
-        &self,
-        page: &PageRef,
-        kind: u8,
-        make: impl FnOnce() -> Result<(T, usize)>,
-    ) -> Result<Arc<T>> {
-        self.cx.cached(self.part.footer().part_id, derived_key(page, kind), make)
-    }
-
-    /// What a reader has [derived](BlockReader::derived) of a page, if the cache keeps it.
-    pub(crate) fn derived_before<T: Any + Send + Sync>(
-        &self,
-        page: &PageRef,
-        kind: u8,
-    ) -> Option<Arc<T>> {
-        self.cx.known(self.part.footer().part_id, derived_key(page, kind))
     }
 
     /// The templates of the rows of strip `i` of a page of templates, without their values.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -133,8 +133,6 @@ pub(crate) struct ReadContext<'a> {
     pub(crate) stats: &'a ReadStats,
     /// Where decoded units are kept.
     cache: Option<&'a dyn PartCache>,
-    /// Whether what is decoded now is of use only once.
-    passing: AtomicBool,
     /// Never contended by workers with contexts of their own.
     decoder: Mutex<Decoder>,
     /// The members of filter groups that may have words.
@@ -174,7 +172,6 @@ impl<'a> ReadContext<'a> {
         ReadContext {
             stats,
             cache: None,
-            passing: AtomicBool::new(false),
             decoder: Mutex::new(Decoder::new()),
             members: Mutex::default(),
         }
@@ -212,22 +209,6 @@ impl<'a> ReadContext<'a> {
         Ok(found)
     }
 
-    /// Lets `f` read units of which the cache does not keep those that it does not have yet: they
-    /// would push out what is made of them.
-    pub(crate) fn passing<T>(&self, f: impl FnOnce() -> T) -> T {
-        let before = self.passing.swap(true, Ordering::Relaxed);
-        let out = f();
-        self.passing.store(before, Ordering::Relaxed);
-        out
-    }
-
-    /// A unit that the cache keeps.
-    pub(crate) fn known<T: Any + Send + Sync>(&self, part: u64, offset: u64) -> Option<Arc<T>> {
-        let unit = self.cache?.get(part, offset)?.downcast::<T>().ok()?;
-        count(&self.stats.cache_hits, 1);
-        Some(unit)
-    }
-
     /// The unit of type `T` at `offset` of part `part`, from the cache or made by `load`, which
     /// says how many bytes it holds.
     pub(crate) fn cached<T: Any + Send + Sync>(
@@ -237,14 +218,12 @@ impl<'a> ReadContext<'a> {
         load: impl FnOnce() -> Result<(T, usize)>,
     ) -> Result<Arc<T>> {
         let Some(cache) = self.cache else { return load().map(|(unit, _)| Arc::new(unit)) };
-        if let Some(unit) = self.known(part, offset) {
+        if let Some(unit) = cache.get(part, offset).and_then(|unit| unit.downcast::<T>().ok()) {
+            count(&self.stats.cache_hits, 1);
             return Ok(unit);
         }
         let (unit, bytes) = load()?;
         let unit = Arc::new(unit);
-        if self.passing.load(Ordering::Relaxed) {
-            return Ok(unit);
-        }
         cache.put(part, offset, Arc::clone(&unit) as Cached, bytes);
         Ok(unit)
     }

@@ -109,6 +109,13 @@ impl Interner {
         out
     }
 
+    /// Forgets all strings.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.table.clear();
+    }
+
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * 8 + self.table.capacity() * 10

@@ -251,6 +251,12 @@ impl PairTable {
         id
     }
 
+    /// Forgets all pairs.
+    pub(crate) fn clear(&mut self) {
+        self.pairs.clear();
+        self.table.clear();
+    }
+
     /// The number of each row's pair.
     pub(crate) fn assign(&mut self, a: &Numbers, b: &Numbers, rows: usize) -> Numbers {
         match (a, b) {

@@ -1,7 +1,6 @@
 //! `patterns` and `collapse_nums` over messages in every form, against the naive evaluator and
 //! against the engine without rewriting.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use super::exec::execute_parts;
 use super::naive;
 use super::testing::{TestParts, TestRow};
 use crate::options::QueryOptions;
-use crate::part::{PartCache, Profile, UnitCache};
+use crate::part::Profile;
 use crate::record::Timestamp;
 
 type Fields = BTreeMap<String, String>;
@@ -131,48 +130,6 @@ fn numbers_are_collapsed_the_same_in_every_form() {
             let (want, _) = run(&parts, &query, &QueryOptions::new().optimise(false));
             assert!(!want.is_empty(), "{text}");
             assert_eq!(run(&parts, &query, &QueryOptions::new()).0, want, "{text}");
-        }
-    }
-}
-
-type Cached = Arc<dyn Any + Send + Sync>;
-
-/// A cache that keeps only what was made of pages.
-#[derive(Debug)]
-struct DerivedOnly(UnitCache);
-
-impl PartCache for DerivedOnly {
-    fn get(&self, part: u64, offset: u64) -> Option<Cached> {
-        self.0.get(part, offset)
-    }
-
-    fn put(&self, part: u64, offset: u64, unit: Cached, bytes: usize) {
-        if offset >> 63 == 1 {
-            self.0.put(part, offset, unit, bytes);
-        }
-    }
-}
-
-/// What became of the messages of a page is kept: the second query reads none of them again.
-#[test]
-fn mapped_messages_are_found_again() {
-    for profile in [Profile::Merge, Profile::Flush] {
-        let mut parts = TestParts::write(&rows(20_000), &[9_000], 65_536, profile);
-        parts.keep_in(Arc::new(DerivedOnly(UnitCache::new(64 << 20))));
-        let parts = Arc::new(parts);
-        for (text, most) in [
-            ("* | collapse_nums | top 20 by (_msg)", 0),
-            ("* | patterns | fields pattern, hits", 0),
-            // Filters read their own columns.
-            ("level:l1 | collapse_nums | top 20 by (_msg)", 12),
-            // An example each.
-            ("* | patterns | fields pattern, hits, example | limit 2", 20),
-        ] {
-            let query: Query = text.parse().unwrap();
-            let (first, _) = run(&parts, &query, &QueryOptions::new());
-            let (second, stats) = run(&parts, &query, &QueryOptions::new());
-            assert_eq!(first, second);
-            assert!(stats.strips_read <= most, "{text}: {stats:?}");
         }
     }
 }

@@ -204,10 +204,9 @@ fn only_counts(pipe: &Pipe) -> bool {
 fn map_of(pipe: &Pipe) -> Option<(String, TextMap)> {
     match pipe {
         Pipe::CollapseNums(CollapseNums { condition: None, field, prettify }) => {
-            let (id, whole): (_, Option<TextFn>) =
-                if *prettify { (1, Some(name_groups)) } else { (0, None) };
+            let whole = prettify.then_some(name_groups as TextFn);
             let stored = ![TIME_FIELD, STREAM_FIELD, STREAM_ID_FIELD].contains(&field.as_str());
-            stored.then(|| (field.clone(), TextMap { id, local: collapse_nums, whole }))
+            stored.then(|| (field.clone(), TextMap { local: collapse_nums, whole }))
         }
         Pipe::Patterns(plan) => {
             // Nothing else may read the messages.
@@ -215,7 +214,7 @@ fn map_of(pipe: &Pipe) -> Option<(String, TextMap)> {
             if let Some(baseline) = &plan.baseline {
                 insert_filter_fields(&baseline.filter(), &mut others);
             }
-            let map = TextMap { id: 2, local: mask_words, whole: Some(name_places) };
+            let map = TextMap { local: mask_words, whole: Some(name_places) };
             (!others.contains(MESSAGE_FIELD)).then(|| (MESSAGE_FIELD.to_owned(), map))
         }
         _ => None,

@@ -13,7 +13,7 @@ use super::naive;
 use super::position::{NoStreams, RowPos};
 use super::scan::{PartBounds, PartSet};
 use crate::error::Result;
-use crate::part::{PartCache, PartReader, PartSource, Profile, WriterOptions, write_part};
+use crate::part::{PartReader, PartSource, Profile, WriterOptions, write_part};
 use crate::record::{RowBatchBuilder, StreamKey, TextVec, Timestamp, Zone, stream_text};
 
 struct NoStorage;
@@ -69,21 +69,11 @@ pub(crate) struct TestRow {
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
-/// A cache of decoded units.
-struct KeptIn(Arc<dyn PartCache>);
-
-impl std::fmt::Debug for KeptIn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("KeptIn")
-    }
-}
-
 /// Rows in parts in memory.
 #[derive(Debug)]
 pub(crate) struct TestParts {
     parts: Vec<(PartBounds, Arc<PartReader>)>,
     rows: Vec<naive::Row>,
-    cache: Option<KeptIn>,
 }
 
 impl TestParts {
@@ -106,12 +96,7 @@ impl TestParts {
             rest = later;
             cut_lo += cut as u64;
         }
-        TestParts { parts, rows: rows.iter().map(naive_row).collect(), cache: None }
-    }
-
-    /// Keeps decoded units there.
-    pub(crate) fn keep_in(&mut self, cache: Arc<dyn PartCache>) {
-        self.cache = Some(KeptIn(cache));
+        TestParts { parts, rows: rows.iter().map(naive_row).collect() }
     }
 
     /// The rows as the naive evaluator takes them, in append order.
@@ -131,10 +116,6 @@ impl PartSet for TestParts {
 
     fn reader(&self, i: usize) -> Result<Arc<PartReader>> {
         Ok(self.parts[i].1.clone())
-    }
-
-    fn cache(&self) -> Option<&dyn PartCache> {
-        self.cache.as_ref().map(|kept| &*kept.0)
     }
 }
 

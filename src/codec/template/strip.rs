@@ -194,11 +194,6 @@ impl TemplateStrip {
         &self.ids
     }
 
-    /// The template of a row.
-    pub(crate) fn template(&self, row: usize) -> Option<usize> {
-        self.ids.get(row).map(|(template, _)| template)
-    }
-
     /// How many rows of the same template stand before `row` in the strip.
     pub(crate) fn rank(&self, row: usize) -> Option<u16> {
         self.ids.ranks.get(row).copied()
@@ -260,6 +255,7 @@ impl TemplateStrip {
     }
 
     /// The templates of the page.
+    #[cfg(test)]
     pub(crate) fn table(&self) -> &Arc<TemplateTable> {
         &self.table
     }

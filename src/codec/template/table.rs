@@ -240,6 +240,14 @@ impl TemplateTable {
         slots.get(of).map(|placed| (placed.slot, first + of))
     }
 
+    /// The number of values of the dictionary of a slot; 0 if it has none.
+    pub(crate) fn codes_of(&self, template: usize, slot: usize) -> usize {
+        match self.stored(template, slot) {
+            Some((Slot::Codes { count, .. }, _)) => count.into(),
+            _ => 0,
+        }
+    }
+
     /// The slots in which a word without digits may stand, or of which nothing is known, by
     /// template and place, ascending.
     pub(crate) fn loose_slots(&self) -> &[(u32, u16)] {

@@ -1,19 +1,31 @@
 //! `patterns`: what all messages of one kind have in common, as text for `pattern_match`.
 
-use super::collapse::collapse_nums;
+use super::collapse::{CHUNK, collapse_nums, pass_over};
 use crate::query::ast::MatchPart;
 use crate::query::filter::{first_char, is_word_char, numbers_end};
 
 /// Appends the text with its numbers replaced by `<N>`, as `collapse_nums` does, and by `<W>` each
 /// word in which digits are left.
 pub(crate) fn mask_words(value: &[u8], out: &mut Vec<u8>) {
-    let mut rest = value;
-    while !rest.is_empty() {
+    let mut at = 0;
+    // Up to here every word is looked at.
+    let mut busy = 0;
+    while at < value.len() {
+        if at >= busy {
+            let numbers = pass_over(value, at);
+            busy = numbers + CHUNK;
+            // All before the last word that may reach into what was not passed over stays.
+            let passed = value.get(at..numbers).unwrap_or(&[]);
+            let plain = passed.iter().rposition(|b| class(*b) == 0).map_or(0, |i| i + 1);
+            out.extend_from_slice(passed.get(..plain).unwrap_or(&[]));
+            at += plain;
+        }
+        let rest = value.get(at..).unwrap_or(&[]);
         let (between, tail) = rest.split_at(length_where(rest, false));
-        let (word, tail) = tail.split_at(length_where(tail, true));
+        let (word, _) = tail.split_at(length_where(tail, true));
         out.extend_from_slice(between);
         push_word(word, out);
-        rest = tail;
+        at += between.len() + word.len();
     }
 }
 

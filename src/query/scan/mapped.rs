@@ -9,19 +9,19 @@
 //! letters, even lengths from odd ones and those below four from others, but no digit from another
 //! and no hex letter from another.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::block::BlockScan;
-use super::settle::settle;
+use super::mapper::{Shape, SharedMapper, TextMapper, UNKNOWN};
+use super::settle::{OpenPiece, OpenTemplate};
 use super::strip::StripSource;
 use crate::codec::Strip;
-use crate::codec::template::{SLOT, TemplateStrip, TemplateTable};
+use crate::codec::template::{SLOT, TemplateIds, TemplateStrip, TemplateTable};
 use crate::error::Result;
 use crate::part::ColumnPage;
 use crate::query::column::Column;
-use crate::query::group::Interner;
 use crate::record::TextVec;
 
 /// Appends what becomes of a text.
@@ -30,8 +30,6 @@ pub(crate) type TextFn = fn(&[u8], &mut Vec<u8>);
 /// A function of texts, in two steps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextMap {
-    /// Tells it from others.
-    pub(crate) id: u8,
     /// A local function.
     pub(crate) local: TextFn,
     /// What is then made of the whole.
@@ -55,128 +53,65 @@ impl TextMap {
 /// What becomes of the templates of a page, found out as they are met.
 #[derive(Debug)]
 pub(crate) struct MappedTable {
-    map: TextMap,
-    templates: Vec<Mapped>,
-    scratch: Scratch,
-}
-
-/// A template of which so many rows were met is worth finding out what becomes of it.
-const WORTH: u8 = 1;
-
-/// What becomes of a template.
-#[derive(Debug)]
-pub(super) enum Mapped {
-    /// Not found out; so many rows were met.
-    Met(u8),
-    /// The local function makes the same text of all rows.
-    Settled(Vec<u8>),
-    /// What the rows' values decide.
-    Pieces(Vec<Piece>),
-}
-
-#[derive(Debug)]
-pub(super) enum Piece {
-    /// These bytes.
-    Settled(Vec<u8>),
-    /// A part with one slot, for each value of the slot's dictionary.
-    Codes { slot: usize, made: TextVec },
-    /// What becomes of this part of the template's text with these slots; `context` says that it
-    /// begins with a separator that stands at the end of the piece before already.
-    Open { text: Range<usize>, context: bool, slots: Range<usize> },
-}
-
-#[derive(Debug, Default)]
-struct Scratch {
-    /// The text of a row, or of a piece of it.
+    templates: Vec<Option<PageShape>>,
+    /// The numbers of what becomes of settled templates.
+    known: Vec<u32>,
+    /// The text of an open piece.
     text: Vec<u8>,
-    /// What became of the pieces before.
-    made: Vec<u8>,
+    /// The outcomes of a row's open pieces.
+    outcomes: Vec<u32>,
 }
 
-/// Rows mapped to numbers of texts, each of which stands for what the local function made of some.
+/// What becomes of the rows of a template of the page.
+#[derive(Debug)]
+struct PageShape {
+    shape: Shape,
+    /// For each open piece, if its one slot has a dictionary, the outcome for each value of it, if
+    /// found out.
+    codes: Vec<Vec<u32>>,
+}
+
+/// Rows mapped to the numbers of the mapper's texts.
+#[derive(Debug, Default)]
 pub(crate) struct MappedRows {
-    map: TextMap,
     codes: Vec<u32>,
-    made: Interner,
-    /// What the function for the whole makes of each, if there is one.
-    values: TextVec,
-    /// The numbers of templates that are settled, or of the codes of the dictionary.
-    known: Vec<Option<u32>>,
+    /// The numbers of the values of the dictionary, as far as they were asked for.
+    known: Vec<u32>,
     dictionary: Option<Arc<TextVec>>,
-    scratch: Vec<u8>,
 }
 
 impl MappedRows {
-    /// No rows yet.
-    pub(crate) fn new(map: TextMap) -> MappedRows {
-        MappedRows {
-            map,
-            codes: Vec::new(),
-            made: Interner::default(),
-            values: TextVec::new(),
-            known: Vec::new(),
-            dictionary: None,
-            scratch: Vec::new(),
-        }
-    }
-
     /// The column of the rows so far.
-    pub(crate) fn finish(self) -> Column {
-        let values = match self.map.whole {
-            Some(_) => self.values,
-            None => self.made.texts(),
-        };
-        Column::codes(self.codes, Arc::new(values))
-    }
-
-    /// The number of what the local function made.
-    fn number(&mut self, made: &[u8]) -> u32 {
-        let number = self.made.intern(made);
-        if let Some(whole) = self.map.whole.filter(|_| number as usize == self.values.len()) {
-            whole(made, self.values.open());
-            self.values.close();
-        }
-        number
-    }
-
-    /// The number of what becomes of a value.
-    fn number_of(&mut self, value: &[u8]) -> u32 {
-        let mut made = std::mem::take(&mut self.scratch);
-        made.clear();
-        (self.map.local)(value, &mut made);
-        let number = self.number(&made);
-        self.scratch = made;
-        number
+    pub(crate) fn finish(self, mapper: &TextMapper) -> Column {
+        Column::codes(self.codes, Arc::new(mapper.texts()))
     }
 
     /// Adds the first `rows` rows of a column.
-    fn add_column(&mut self, column: &Column, rows: usize) {
+    fn add_column(&mut self, mapper: &mut TextMapper, column: &Column, rows: usize) {
         match column {
             Column::Const(value) => {
-                let number = self.number_of(value);
+                let number = mapper.number_of(value);
                 self.codes.resize(self.codes.len() + rows, number);
             }
             Column::Codes { codes, dictionary } => {
                 if self.dictionary.as_ref().is_none_or(|last| !Arc::ptr_eq(last, dictionary)) {
                     self.dictionary = Some(Arc::clone(dictionary));
                     self.known.clear();
-                    self.known.resize(dictionary.len(), None);
+                    self.known.resize(dictionary.len(), UNKNOWN);
                 }
                 for code in codes.iter().take(rows) {
                     let number = match self.known.get(*code as usize) {
-                        Some(Some(number)) => *number,
-                        _ => self.number_of(dictionary.get(*code as usize)),
+                        Some(number) if *number != UNKNOWN => *number,
+                        _ => mapper.number_of(dictionary.get(*code as usize)),
                     };
-                    if let Some(slot) = self.known.get_mut(*code as usize) {
-                        *slot = Some(number);
-                    }
+                    set(&mut self.known, *code as usize, number);
                     self.codes.push(number);
                 }
             }
             Column::Runs { ends, codes, dictionary } => {
                 let (mut row, mut number) = (0, 0);
                 for (end, code) in ends.iter().zip(codes.iter()) {
-                    number = self.number_of(dictionary.get(*code as usize));
+                    number = mapper.number_of(dictionary.get(*code as usize));
                     let count = (*end as usize).min(rows).saturating_sub(row);
                     self.codes.resize(self.codes.len() + count, number);
                     row += count;
@@ -184,31 +119,68 @@ impl MappedRows {
                 self.codes.resize(self.codes.len() + rows.saturating_sub(row), number);
             }
             column => column.for_each(rows, |_, value| {
-                let number = self.number_of(value);
+                let number = mapper.number_of(value);
                 self.codes.push(number);
             }),
         }
     }
 }
 
+fn set(list: &mut [u32], at: usize, value: u32) {
+    if let Some(slot) = list.get_mut(at) {
+        *slot = value;
+    }
+}
+
+/// A strip of a page of templates: its values are read when a row needs them.
+pub(crate) struct LazyStrip<'a> {
+    table: &'a TemplateTable,
+    ids: &'a TemplateIds,
+    read: &'a dyn Fn() -> Result<Arc<Strip>>,
+    values: Option<Arc<Strip>>,
+}
+
+impl<'a> LazyStrip<'a> {
+    /// A strip of which the templates of the rows are known; `read` reads the values of slots.
+    pub(crate) fn new(
+        table: &'a TemplateTable,
+        ids: &'a TemplateIds,
+        read: &'a dyn Fn() -> Result<Arc<Strip>>,
+    ) -> LazyStrip<'a> {
+        LazyStrip { table, ids, read, values: None }
+    }
+
+    fn values(&mut self) -> Result<Option<&TemplateStrip>> {
+        if self.values.is_none() {
+            self.values = Some((self.read)()?);
+        }
+        match self.values.as_deref() {
+            Some(Strip::Templates(strip)) => Ok(Some(strip)),
+            _ => Ok(None),
+        }
+    }
+}
+
 impl MappedTable {
     /// Nothing found out yet.
-    pub(crate) fn new(map: TextMap, table: &TemplateTable) -> MappedTable {
+    pub(crate) fn new(table: &TemplateTable) -> MappedTable {
         let mut templates = Vec::new();
-        templates.resize_with(table.len(), || Mapped::Met(0));
-        MappedTable { map, templates, scratch: Scratch::default() }
+        templates.resize_with(table.len(), || None);
+        let known = vec![UNKNOWN; table.len()];
+        MappedTable { templates, known, text: Vec::new(), outcomes: Vec::new() }
     }
 
     /// Adds the given rows of a strip of the page to `out`. `constants` are rows that have another
     /// value than the strip says.
     pub(crate) fn add(
         &mut self,
-        strip: &TemplateStrip,
+        mapper: &mut TextMapper,
+        strip: &mut LazyStrip<'_>,
         rows: impl Iterator<Item = usize>,
         constants: &[(Range<usize>, Vec<u8>)],
         out: &mut MappedRows,
-    ) {
-        out.known.resize(self.templates.len(), None);
+    ) -> Result<()> {
+        let ids = strip.ids.ids();
         let mut constants = constants.iter().peekable();
         let mut last_constant: Option<(usize, u32)> = None;
         for row in rows {
@@ -217,93 +189,101 @@ impl MappedTable {
                 constants.peek().filter(|(range, _)| range.start <= row)
             {
                 let known = last_constant.filter(|(start, _)| *start == range.start);
-                let number = known.map_or_else(|| out.number_of(value), |(_, number)| number);
+                let number = known.map_or_else(|| mapper.number_of(value), |(_, number)| number);
                 last_constant = Some((range.start, number));
                 number
             } else {
-                let template = strip.template(row).unwrap_or(usize::MAX);
-                match out.known.get(template) {
-                    Some(Some(number)) => *number,
-                    _ => self.row(strip, row, template, out),
+                let template = ids.get(row).map_or(usize::MAX, |id| usize::from(*id));
+                match self.known.get(template) {
+                    Some(number) if *number != UNKNOWN => *number,
+                    _ => self.row(mapper, strip, row, template)?,
                 }
             };
             out.codes.push(number);
         }
+        Ok(())
     }
 
     /// The number of what becomes of a row.
     fn row(
         &mut self,
-        strip: &TemplateStrip,
+        mapper: &mut TextMapper,
+        strip: &mut LazyStrip<'_>,
         row: usize,
         template: usize,
-        out: &mut MappedRows,
-    ) -> u32 {
-        let (map, scratch) = (self.map, &mut self.scratch);
-        let Some(mapped) = self.templates.get_mut(template) else { return out.number(&[]) };
-        match mapped {
-            Mapped::Met(WORTH) => *mapped = settle(map, strip.table(), template),
-            Mapped::Met(rows) => *rows += 1,
-            _ => {}
-        }
-        match mapped {
-            Mapped::Met(_) => {
-                scratch.text.clear();
-                strip.render(row, &mut scratch.text);
-                out.number_of(&scratch.text)
+    ) -> Result<u32> {
+        let table = strip.table;
+        let Some(known) = self.templates.get_mut(template) else {
+            return Ok(mapper.number_of(&[]));
+        };
+        let PageShape { shape, codes } =
+            known.get_or_insert_with(|| PageShape::new(mapper, table, template));
+        let OpenTemplate { between, open } = match shape {
+            Shape::Settled(number) => {
+                set(&mut self.known, template, *number);
+                return Ok(*number);
             }
-            Mapped::Settled(text) => {
-                let number = out.number(text);
-                if let Some(known) = out.known.get_mut(template) {
-                    *known = Some(number);
+            Shape::Open(template) => template,
+        };
+        let Some(strip) = strip.values()? else { return Ok(mapper.number_of(&[])) };
+        let text = table.texts().get(template);
+        self.outcomes.clear();
+        for (piece, codes) in open.iter().zip(codes) {
+            let code = match codes.len() {
+                0 => None,
+                _ => Some(usize::from(strip.code(row, piece.slots.start))),
+            };
+            let known = code.and_then(|code| codes.get(code)).filter(|known| **known != UNKNOWN);
+            let outcome = match known {
+                Some(known) => *known,
+                None => {
+                    self.text.clear();
+                    piece.render(strip, row, text, &mut self.text);
+                    mapper.outcome(piece, &self.text)
                 }
-                number
+            };
+            if let Some(code) = code {
+                set(codes, code, outcome);
             }
-            Mapped::Pieces(pieces) => {
-                scratch.made.clear();
-                let text = strip.table().texts().get(template);
-                pieces.iter().for_each(|piece| piece.push(map, strip, row, text, scratch));
-                out.number(&scratch.made)
-            }
+            self.outcomes.push(outcome);
         }
+        let template = u32::try_from(template).unwrap_or(UNKNOWN);
+        Ok(mapper.joined(template, between, &self.outcomes))
     }
 }
 
-impl Piece {
-    /// Appends what becomes of the piece in a row.
-    fn push(
-        &self,
-        map: TextMap,
-        strip: &TemplateStrip,
-        row: usize,
-        template: &[u8],
-        scratch: &mut Scratch,
-    ) {
-        let (text, context, slots) = match self {
-            Piece::Settled(made) => return scratch.made.extend_from_slice(made),
-            Piece::Codes { slot, made } => {
-                let code = usize::from(strip.code(row, *slot));
-                return scratch.made.extend_from_slice(made.get(code));
+impl PageShape {
+    fn new(mapper: &mut TextMapper, table: &TemplateTable, template: usize) -> PageShape {
+        let shape = mapper.shape(table, template);
+        let codes = match &shape {
+            Shape::Settled(_) => Vec::new(),
+            Shape::Open(of) => {
+                let codes = |piece: &OpenPiece| match piece.slots.len() {
+                    1 => vec![UNKNOWN; table.codes_of(template, piece.slots.start)],
+                    _ => Vec::new(),
+                };
+                of.open.iter().map(codes).collect()
             }
-            Piece::Open { text, context, slots } => (text, *context, slots),
         };
-        scratch.text.clear();
-        let mut slots = slots.clone();
-        for part in template.get(text.clone()).unwrap_or(&[]).split_inclusive(|b| *b == SLOT) {
+        PageShape { shape, codes }
+    }
+}
+
+impl OpenPiece {
+    /// Appends the text of the piece in a row of a template with this text.
+    fn render(&self, strip: &TemplateStrip, row: usize, template: &[u8], out: &mut Vec<u8>) {
+        let mut slots = self.slots.clone();
+        let text = template.get(self.text.clone()).unwrap_or(&[]);
+        for part in text.split_inclusive(|b| *b == SLOT) {
             match part.split_last() {
                 Some((&SLOT, literal)) => {
-                    scratch.text.extend_from_slice(literal);
+                    out.extend_from_slice(literal);
                     if let Some(slot) = slots.next() {
-                        strip.push_value(row, slot, &mut scratch.text);
+                        strip.push_value(row, slot, out);
                     }
                 }
-                _ => scratch.text.extend_from_slice(part),
+                _ => out.extend_from_slice(part),
             }
-        }
-        let before = scratch.made.len();
-        (map.local)(&scratch.text, &mut scratch.made);
-        if context {
-            scratch.made.remove(before);
         }
     }
 }
@@ -313,13 +293,27 @@ impl Piece {
 pub(super) struct Mapping {
     /// Whether all rows of the block are wanted.
     pub(super) whole: Cell<bool>,
+    /// What the worker has found out.
+    mapper: OnceCell<SharedMapper>,
     /// What became of all rows; nothing if it could not be found out.
     page: RefCell<Option<Option<Arc<Column>>>>,
     /// What became of templates so far.
     table: RefCell<Option<MappedTable>>,
 }
 
-/// Of a page of which so large a share of the rows is wanted all are mapped and kept.
+impl Mapping {
+    fn mapper(&self, map: TextMap) -> &SharedMapper {
+        self.mapper.get_or_init(|| TextMapper::shared(map))
+    }
+
+    /// Has the block find out together with others what becomes of templates.
+    pub(super) fn share(&self, mapper: &SharedMapper) {
+        mapper.borrow_mut().next_block();
+        let _ = self.mapper.set(SharedMapper::clone(mapper));
+    }
+}
+
+/// Of a page of which so large a share of the rows is wanted all are mapped.
 const WHOLE_SHARE: usize = 8;
 
 impl StripSource<'_, '_> {
@@ -339,67 +333,64 @@ impl StripSource<'_, '_> {
             };
             return Ok(page.gather(&in_page));
         }
-        let mut out = MappedRows::new(map);
+        let mut out = MappedRows::default();
         let mut table = self.block.mapping.table.borrow_mut();
-        self.add_mapped(name, rows, &mut table, &mut out)?;
-        Ok(out.finish())
+        let mapper = &mut *self.block.mapping.mapper(map).borrow_mut();
+        self.add_mapped(name, mapper, rows, &mut table, &mut out)?;
+        Ok(out.finish(mapper))
     }
 
     /// Adds what becomes of the given rows, or of all.
     fn add_mapped(
         &self,
         name: &str,
+        mapper: &mut TextMapper,
         rows: Option<&[u32]>,
         table: &mut Option<MappedTable>,
         out: &mut MappedRows,
     ) -> Result<()> {
-        if let Some((strip, constants)) = self.template_strip(name)?
-            && let Strip::Templates(strip) = &*strip
+        if let Some((page, constants)) = self.template_page(name)?
+            && let Some(templates) = page.head.templates()
         {
-            let table = table.get_or_insert_with(|| MappedTable::new(out.map, strip.table()));
-            match rows {
+            let table = table.get_or_insert_with(|| MappedTable::new(templates));
+            let ids = page.ids()?;
+            let read = || page.strip();
+            let mut strip = LazyStrip::new(templates, &ids, &read);
+            return match rows {
                 Some(rows) => {
-                    table.add(strip, rows.iter().map(|row| *row as usize), &constants, out);
+                    let rows = rows.iter().map(|row| *row as usize);
+                    table.add(mapper, &mut strip, rows, &constants, out)
                 }
-                None => table.add(strip, 0..self.rows, &constants, out),
-            }
-            return Ok(());
+                None => table.add(mapper, &mut strip, 0..self.rows, &constants, out),
+            };
         }
         match rows {
-            Some(rows) => out.add_column(&self.gather(name, rows)?, rows.len()),
-            None => out.add_column(&*self.shared(name)?, self.rows),
+            Some(rows) => out.add_column(mapper, &self.gather(name, rows)?, rows.len()),
+            None => out.add_column(mapper, &*self.shared(name)?, self.rows),
         }
         Ok(())
     }
 }
 
 impl BlockScan<'_> {
-    /// What a function makes of all rows of a field that has a page: made if that `is_worth` it,
-    /// and found again while the cache keeps it. `None` also where the page cannot be read: the
-    /// strips that can be are then mapped one by one.
+    /// What a function makes of all rows of a field that has a page, if that `is_worth` it. `None`
+    /// also where the page cannot be read: the strips that can be are then mapped one by one.
     fn mapped_page(&self, name: &str, map: TextMap, is_worth: bool) -> Option<Arc<Column>> {
         if let Some(known) = self.mapping.page.borrow().as_ref() {
             return known.clone();
         }
         let column = self.column(name).ok()?;
-        let ColumnPage::Page(page) = &column.column.page else { return None };
-        let kept = self.reader.derived_before::<Column>(page, map.id);
-        if kept.is_none() && !is_worth {
+        let ColumnPage::Page(_) = &column.column.page else { return None };
+        if !is_worth {
             return None;
         }
-        let made = || {
-            let mut out = MappedRows::new(map);
-            let mut table = None;
-            self.cx.passing(|| {
-                (0..self.reader.strips()).try_for_each(|strip| {
-                    StripSource::new(self, strip).add_mapped(name, None, &mut table, &mut out)
-                })
-            })?;
-            let column = out.finish();
-            let bytes = column.heap_bytes();
-            Ok((column, bytes))
-        };
-        let page = kept.or_else(|| self.reader.derived(page, map.id, made).ok());
+        let mut out = MappedRows::default();
+        let mut table = None;
+        let mapper = &mut *self.mapping.mapper(map).borrow_mut();
+        let made = (0..self.reader.strips()).try_for_each(|strip| {
+            StripSource::new(self, strip).add_mapped(name, mapper, None, &mut table, &mut out)
+        });
+        let page = made.ok().map(|()| Arc::new(out.finish(mapper)));
         *self.mapping.page.borrow_mut() = Some(page.clone());
         page
     }
@@ -450,20 +441,24 @@ mod tests {
         let columns = vec![("id", ids.iter().map(String::as_bytes).collect())];
         let Some(strips) = strips(&values, &columns) else { return Ok(()) };
         for map in [
-            TextMap { id: 0, local: collapse_nums, whole: None },
-            TextMap { id: 0, local: collapse_nums, whole: Some(name_groups) },
-            TextMap { id: 0, local: mask_words, whole: Some(name_places) },
-            TextMap { id: 0, local: mask_words, whole: None },
+            TextMap { local: collapse_nums, whole: None },
+            TextMap { local: collapse_nums, whole: Some(name_groups) },
+            TextMap { local: mask_words, whole: Some(name_places) },
+            TextMap { local: mask_words, whole: None },
         ] {
             let mut table: Option<MappedTable> = None;
             let mut rows = texts.iter();
+            let mut mapper = TextMapper::new(map);
             for strip in &strips {
                 let Strip::Templates(strip) = strip else { panic!("a strip of another kind") };
-                let table = table.get_or_insert_with(|| MappedTable::new(map, strip.table()));
+                let table = table.get_or_insert_with(|| MappedTable::new(strip.table()));
                 let constants = [(1..3, b"fixed 17".to_vec())];
-                let mut out = MappedRows::new(map);
-                table.add(strip, 0..strip.len(), &constants, &mut out);
-                let made = out.finish();
+                let mut out = MappedRows::default();
+                let read = || Ok(Arc::new(Strip::Templates(strip.clone())));
+                let mut lazy = LazyStrip::new(strip.table(), strip.ids(), &read);
+                let all = 0..strip.len();
+                table.add(&mut mapper, &mut lazy, all, &constants, &mut out).unwrap();
+                let made = out.finish(&mapper);
                 let mut scratch = Vec::new();
                 for row in 0..strip.len() {
                     let text = rows.next().unwrap();
@@ -504,23 +499,22 @@ mod tests {
     }
 
     #[test]
-    fn most_templates_are_settled() {
+    fn settled_templates_need_no_values() {
         let texts: Vec<String> = (0..400)
             .map(|i| format!("took {}ms id={:032x} at 10.0.0.{}", i * 7, i * 77_777, i % 250))
             .collect();
         let values: TextVec = texts.iter().map(String::as_bytes).collect();
         let strips = strips(&values, &Vec::new()).unwrap();
         let Some(Strip::Templates(strip)) = strips.first() else { panic!("no templates") };
-        let map = TextMap { id: 0, local: collapse_nums, whole: None };
-        let mut table = MappedTable::new(map, strip.table());
-        let mut out = MappedRows::new(map);
-        table.add(strip, 0..strip.len(), &[], &mut out);
-        let Column::Codes { dictionary, .. } = out.finish() else { panic!("no codes") };
-        let met = table.templates.iter().filter(|t| !matches!(t, Mapped::Met(_)));
-        assert!(met.clone().count() > 0);
-        assert!(met.clone().all(|template| matches!(template, Mapped::Settled(_))));
-        // One for each template, but for the first rows.
-        assert!(dictionary.len() <= strip.table().len() * (usize::from(WORTH) + 1));
+        let map = TextMap { local: collapse_nums, whole: None };
+        let mut table = MappedTable::new(strip.table());
+        let mut out = MappedRows::default();
+        let read = || panic!("values are read");
+        let mut lazy = LazyStrip::new(strip.table(), strip.ids(), &read);
+        let mut mapper = TextMapper::new(map);
+        table.add(&mut mapper, &mut lazy, 0..strip.len(), &[], &mut out).unwrap();
+        let Column::Codes { dictionary, .. } = out.finish(&mapper) else { panic!("no codes") };
+        assert_eq!(dictionary.len(), 1);
         assert_eq!(dictionary.get(0), b"took <N>ms id=<N> at <N>.<N>.<N>.<N>");
     }
 }

@@ -17,6 +17,7 @@ mod deferred;
 mod facts;
 mod frontier;
 mod mapped;
+mod mapper;
 mod names;
 mod runs;
 mod scanner;

@@ -10,11 +10,12 @@ use super::deferred::Deferred;
 use super::facts::{Depth, Facts};
 use super::frontier::{OpenPart, ScanFilter, ScanTask};
 use super::mapped::TextMap;
+use super::mapper::{SharedMapper, TextMapper};
 use super::runs::RunRows;
 use super::strip::StripSource;
 use crate::codec::Bitmap;
 use crate::error::Result;
-use crate::part::ReadContext;
+use crate::part::{BlockReader, ReadContext};
 use crate::query::ast::TIME_FIELD;
 use crate::query::batch::{Batch, Origin};
 use crate::query::column::Column;
@@ -69,6 +70,8 @@ pub(crate) struct Scanner<'q> {
     scratch: FilterScratch,
     /// Rows that wait for the bound to become final, if they may.
     deferred: Option<Deferred>,
+    /// What was found out for the field that is mapped.
+    mapper: Option<SharedMapper>,
 }
 
 impl<'q> Scanner<'q> {
@@ -82,7 +85,20 @@ impl<'q> Scanner<'q> {
         counters: &'q ScanCounters,
     ) -> Scanner<'q> {
         let scratch = FilterScratch::default();
-        Scanner { ctx, cx, filter, output, bound, counters, scratch, deferred: None }
+        let mapper = output.map.as_ref().map(|(_, map)| TextMapper::shared(*map));
+        Scanner { ctx, cx, filter, output, bound, counters, scratch, deferred: None, mapper }
+    }
+
+    /// A block of which nothing has been read.
+    fn open_block<'a>(&self, reader: BlockReader<'a>) -> BlockScan<'a>
+    where
+        'q: 'a,
+    {
+        let block = BlockScan::new(reader, self.cx);
+        if let Some(mapper) = &self.mapper {
+            block.mapping.share(mapper);
+        }
+        block
     }
 
     /// Reads the columns of the rows that pass only in [`finish`](Scanner::finish), when most of
@@ -103,7 +119,7 @@ impl<'q> Scanner<'q> {
             let Some(task) = of_block.first().map(|rows| rows.task.clone()) else { continue };
             // It was opened before.
             let reader = task.part.reader.block(self.cx, &task.index, task.block)?;
-            let block = BlockScan::new(reader, self.cx);
+            let block = self.open_block(reader);
             for rows in of_block {
                 let source = StripSource::new(&block, rows.strip);
                 let scan = StripScan::new(&block, &source, rows.strip, &task.part);
@@ -135,7 +151,7 @@ impl<'q> Scanner<'q> {
                 return self.counters.damage.skip(e, unit).map(|()| Flow::Continue);
             }
         };
-        let block = BlockScan::new(reader, self.cx);
+        let block = self.open_block(reader);
         let mut open: Vec<usize> = (0..self.filter.filter.part_count()).collect();
         match self.may_pass(&block, &mut open) {
             Ok(true) => {}

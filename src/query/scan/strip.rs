@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::block::{BlockScan, ByName, ScanColumn, get_or_try};
 use super::facts::is_special;
 use super::stored::gather_typed;
-use crate::codec::{Encoding, Strip};
+use crate::codec::template::TemplateIds;
+use crate::codec::{Encoding, PageHead, Strip};
 use crate::error::Result;
-use crate::part::{ColumnPage, RunConstants, SparseColumn};
+use crate::part::{BlockReader, ColumnPage, PageRef, RunConstants, SparseColumn};
 use crate::query::ast::{STREAM_FIELD, STREAM_ID_FIELD, TIME_FIELD};
 use crate::query::column::Column;
 use crate::query::filter::{
@@ -22,7 +23,7 @@ use crate::record::TextVec;
 const FEW: usize = 4;
 
 /// Rows whose value is a constant of their stream, ascending, and that value.
-type ConstantRows = Vec<(Range<usize>, Vec<u8>)>;
+pub(super) type ConstantRows = Vec<(Range<usize>, Vec<u8>)>;
 
 /// One strip of a block as a source of columns.
 pub(crate) struct StripSource<'b, 'a> {
@@ -32,6 +33,29 @@ pub(crate) struct StripSource<'b, 'a> {
     runs: OnceCell<Vec<(usize, Range<usize>)>>,
     run_ends: OnceCell<Arc<Vec<u32>>>,
     cache: RefCell<ByName<Arc<Column>>>,
+}
+
+/// A strip of a page of templates, and the rows whose value is a constant of their stream instead.
+type WithConstants<'b> = (TemplatePage<'b>, ConstantRows);
+
+/// A strip of a page of templates.
+pub(super) struct TemplatePage<'b> {
+    reader: &'b BlockReader<'b>,
+    page: PageRef,
+    pub(super) head: Arc<PageHead>,
+    strip: usize,
+}
+
+impl TemplatePage<'_> {
+    /// The templates of the rows.
+    pub(super) fn ids(&self) -> Result<Arc<TemplateIds>> {
+        self.reader.template_ids(&self.page, &self.head, self.strip)
+    }
+
+    /// The rows with the values of their slots.
+    pub(super) fn strip(&self) -> Result<Arc<Strip>> {
+        self.reader.strip(&self.page, &self.head, self.strip)
+    }
 }
 
 impl<'b, 'a> StripSource<'b, 'a> {
@@ -106,14 +130,24 @@ impl<'b, 'a> StripSource<'b, 'a> {
         })
     }
 
-    /// The strip of a field that is stored as templates, and the rows whose value is a constant
-    /// of their stream instead.
-    pub(super) fn template_strip(&self, name: &str) -> Result<Option<(Arc<Strip>, ConstantRows)>> {
+    /// Where the strip of a field is that is stored as templates, and the rows whose value is a
+    /// constant of their stream instead.
+    pub(super) fn template_page(&self, name: &str) -> Result<Option<WithConstants<'_>>> {
         if is_special(name) {
             return Ok(None);
         }
-        let Some(constants) = self.constants(&*self.block.column(name)?)? else { return Ok(None) };
-        Ok(self.slot_values(name)?.map(|strip| (strip, constants)))
+        let column = self.block.column(name)?;
+        let ColumnPage::Page(page) = &column.column.page else { return Ok(None) };
+        if page.encoding != Encoding::Templates {
+            return Ok(None);
+        }
+        let Some(constants) = self.constants(&column)? else { return Ok(None) };
+        let head = self.block.head(&column, page)?;
+        let page = page.clone();
+        Ok(Some((
+            TemplatePage { reader: &self.block.reader, page, head, strip: self.strip },
+            constants,
+        )))
     }
 
     /// The rows whose value is a constant of their stream instead of one of the page, and that
