@@ -11,10 +11,9 @@ use crate::record::{Quantity, TextVec};
 const PIECES_SHARE: usize = 4;
 /// A filter of hashes takes at most this share of its page.
 const DIGITS_SHARE: usize = 8;
-/// Below so many bits for each word a filter prunes too little.
-const BITS_MIN: usize = 4;
-/// A filter of hashes is the narrowest with so many bits for each word: up to twice as many.
-const BITS_WANTED: usize = 4;
+/// A filter of hashes is the narrowest with so many bits for two words: up to twice as many. With
+/// fewer it would prune too little.
+const BITS_FOR_TWO: usize = 7;
 /// Dictionaries of fewer bytes have no filter of hashes.
 const DICTIONARY_MIN: usize = 4_096;
 /// Pages of fewer bytes have no filter of hashes.
@@ -55,7 +54,8 @@ impl FilterMaker {
             _ => page.len() / DIGITS_SHARE * 8,
         };
         let len = page.len().max(PAGE_MIN);
-        let most = MostWords { plain: len, pieces: len / PIECES_SHARE, digits: bits / BITS_MIN };
+        let most =
+            MostWords { plain: len, pieces: len / PIECES_SHARE, digits: bits * 2 / BITS_FOR_TWO };
         self.words.fill(page.distinct.as_deref().unwrap_or(values), most);
         [
             self.words.plain().map(Filter::Words),
@@ -71,9 +71,10 @@ impl FilterMaker {
 
 /// The filter of a set of words, of at most `bits` bits.
 fn make_filter(words: &HashSet64, bits: usize) -> Option<Bloom> {
-    let width_log = (words.len() * BITS_WANTED).next_power_of_two().min(bits.max(1)).ilog2();
+    let wanted = words.len() * BITS_FOR_TWO / 2;
+    let width_log = wanted.next_power_of_two().min(bits.max(1)).ilog2();
     let width_log = u8::try_from(width_log).ok()?.max(WIDTH_LOG_MIN);
-    if width_log > WIDTH_LOG_MAX || (1 << width_log) < words.len() * BITS_MIN {
+    if width_log > WIDTH_LOG_MAX || (1 << width_log) < wanted {
         return None;
     }
     let mut bloom = Bloom::empty(width_log);
