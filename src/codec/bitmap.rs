@@ -42,6 +42,21 @@ impl Bitmap {
         Bitmap { len, words }
     }
 
+    /// The rows whose value passes. Tests of 64 values are made at once where they compile to that.
+    #[inline]
+    pub(crate) fn of_values<T: Copy>(values: &[T], passes: impl Fn(T) -> bool) -> Bitmap {
+        let mut words = Vec::with_capacity(values.len().div_ceil(64));
+        for values in values.chunks(64) {
+            let mut passed = [0u8; 64];
+            for (to, value) in passed.iter_mut().zip(values) {
+                *to = u8::from(passes(*value));
+            }
+            let (eights, _) = passed.as_chunks::<8>();
+            words.push(eights.iter().rev().fold(0, |word, eight| word << 8 | low_bits(*eight)));
+        }
+        Bitmap { len: values.len(), words }
+    }
+
     /// The number of rows, in the set or not.
     #[inline]
     pub(crate) fn len(&self) -> usize {
@@ -241,6 +256,12 @@ impl Bitmap {
     }
 }
 
+/// The lowest bit of each byte, that of the first byte lowest.
+fn low_bits(bytes: [u8; 8]) -> u64 {
+    // Bit 8 i of the bytes comes to bit 56 + i by the one summand 56 - 7 i.
+    u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
 /// The words that `range` touches, each with the mask of its rows.
 fn word_masks(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     let words = if range.is_empty() { 0..0 } else { range.start / 64..range.end.div_ceil(64) };
@@ -298,6 +319,8 @@ mod tests {
         #[test]
         fn acts_as_a_set((len, a, b) in sets(), from in 0usize..320, n in 0usize..320) {
             let (x, y) = (bitmap(len, &a), bitmap(len, &b));
+            let values: Vec<usize> = (0..len).collect();
+            prop_assert_eq!(&Bitmap::of_values(&values, |row| a.contains(&row)), &x);
             let op = |f: fn(&mut Bitmap, &Bitmap)| { let mut z = x.clone(); f(&mut z, &y); z };
             prop_assert_eq!(rows(&op(Bitmap::and)), &a & &b);
             prop_assert_eq!(rows(&op(Bitmap::or)), &a | &b);

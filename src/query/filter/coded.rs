@@ -20,6 +20,8 @@ use crate::record::TextVec;
 pub(crate) struct Verdicts {
     each: Vec<Verdict>,
     common: Option<Verdict>,
+    /// The one number whose verdict is not "none".
+    only: Option<u32>,
     inside: Vec<(u32, u16)>,
 }
 
@@ -33,12 +35,14 @@ impl Verdicts {
     /// the rows of those templates only the ones pass that hold the needle in such a slot.
     pub(super) fn with_slots(each: Vec<Verdict>, inside: Vec<(u32, u16)>) -> Verdicts {
         let common = each.first().copied().filter(|first| each.iter().all(|v| v == first));
-        Verdicts { each, common, inside }
+        let mut others = (0u32..).zip(&each).filter(|(_, verdict)| **verdict != Verdict::None);
+        let only = others.next().filter(|_| others.next().is_none()).map(|(number, _)| number);
+        Verdicts { each, common, only, inside }
     }
 
     /// No row passes, whatever its number.
     pub(crate) fn none() -> Verdicts {
-        Verdicts { each: Vec::new(), common: Some(Verdict::None), inside: Vec::new() }
+        Verdicts { common: Some(Verdict::None), ..Verdicts::default() }
     }
 
     /// The verdicts on the values of a dictionary.
@@ -105,17 +109,21 @@ impl CodedRows {
     fn rows_with(&self, len: usize, test: impl Fn(Verdict) -> bool) -> Bitmap {
         let passes = |number: u32| test(self.verdicts.of(number));
         match &self.numbers {
-            RowNumbers::Templates(ids) => {
-                let ids = ids.ids();
-                Bitmap::from_fn(len, |row| passes(ids.get(row).map_or(u32::MAX, |n| (*n).into())))
+            RowNumbers::Templates(ids) if ids.ids().len() == len => {
+                Bitmap::of_values(ids.ids(), |number| passes(number.into()))
             }
-            RowNumbers::Codes(strip) => match &**strip {
-                Strip::Codes { codes, .. } => {
-                    Bitmap::from_fn(len, |row| passes(codes.get(row).copied().unwrap_or(u32::MAX)))
+            RowNumbers::Codes(strip) => match (&**strip, self.verdicts.only) {
+                (Strip::Codes { codes, .. }, Some(only))
+                    if codes.len() == len && !test(Verdict::None) && passes(only) =>
+                {
+                    Bitmap::of_values(codes, |code| code == only)
+                }
+                (Strip::Codes { codes, .. }, _) if codes.len() == len => {
+                    Bitmap::of_values(codes, passes)
                 }
                 _ => Bitmap::from_fn(len, |_| passes(u32::MAX)),
             },
-            RowNumbers::Unread => Bitmap::from_fn(len, |_| passes(u32::MAX)),
+            _ => Bitmap::from_fn(len, |_| passes(u32::MAX)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
-use crate::record::Quantity;
+use crate::record::{Quantity, parse_canonical_int};
 
 /// A range of numbers; an end that is `None` is open.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,8 +31,12 @@ impl NumberRange {
     /// Whether the text is a number in the range.
     #[inline]
     pub(crate) fn contains(&self, text: &[u8]) -> bool {
+        if let Some(n) = parse_canonical_int(text) {
+            return self.ints.contains(&n);
+        }
         let (min, max) = (self.min.as_ref(), self.max.as_ref());
         match (min, max) {
+            _ if text.is_empty() => false,
             (None, None) => Quantity::parse(text).is_some(),
             _ => {
                 min.is_none_or(|(min, inside)| is_above(min.compare_text(text), *inside))
@@ -115,6 +119,22 @@ mod tests {
         assert!(range.misses(2.1, 3.0) && !range.misses(2.0, 3.0));
         assert!(range.covers(1.5, 2.0) && !range.covers(1.0, 2.0));
         assert!(range.contains(b"2") && !range.contains(b"1") && !range.contains(b"NaN"));
+    }
+
+    #[test]
+    fn texts_that_look_like_integers_are_read_as_numbers() {
+        let range = range("7", true, "1000", true);
+        for text in ["7", "007", "+7", "1e3", "1_000", "7.0", "0x10", "1000"] {
+            let text = text.as_bytes();
+            let number = Quantity::parse(text);
+            let inside = number.is_some_and(|_| {
+                let (min, max) = (range.min.as_ref().unwrap(), range.max.as_ref().unwrap());
+                is_above(min.0.compare_text(text), true) && is_below(max.0.compare_text(text), true)
+            });
+            assert_eq!(range.contains(text), inside, "{}", String::from_utf8_lossy(text));
+        }
+        assert!(range.contains(b"007") && range.contains(b"1e3") && !range.contains(b""));
+        assert!(!range.contains(b"6") && !range.contains(b"1001") && !range.contains(b"-7"));
     }
 
     #[test]
