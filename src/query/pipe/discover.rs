@@ -122,6 +122,10 @@ struct FieldFacet {
     values: ValueTable,
     hits: Vec<u64>,
     dropped: bool,
+    /// How many of the values were judged.
+    judged: u32,
+    /// Whether the empty value is one of those.
+    empty: bool,
 }
 
 impl FieldFacet {
@@ -135,14 +139,18 @@ impl FieldFacet {
         }
     }
 
-    /// Drops the field for good if it breaks a rule.
+    /// Drops the field for good if it breaks a rule. Looks at the values that are new.
     fn judge(&mut self, plan: &Facets) {
         let values = self.values.values();
-        let ids = 0..u32::try_from(values.len()).unwrap_or(u32::MAX);
-        let too_long = |id: u32| values.get(id).len() as u64 > plan.max_value_len;
-        let empty = ids.clone().any(|id| values.get(id).is_empty());
-        let distinct = values.len() as u64 - u64::from(empty);
-        if distinct > plan.max_values_per_field || ids.clone().any(too_long) {
+        let end = u32::try_from(values.len()).unwrap_or(u32::MAX);
+        let mut too_long = false;
+        for id in std::mem::replace(&mut self.judged, end)..end {
+            let value = values.get(id);
+            too_long |= value.len() as u64 > plan.max_value_len;
+            self.empty |= value.is_empty();
+        }
+        let distinct = values.len() as u64 - u64::from(self.empty);
+        if too_long || distinct > plan.max_values_per_field {
             *self = FieldFacet { dropped: true, ..FieldFacet::default() };
         }
     }
@@ -189,7 +197,7 @@ impl Collector for FacetsCollector {
         })
     }
 
-    fn absorb(&mut self, _ctx: &ExecContext<'_>, other: Box<dyn Collector>) -> Result<()> {
+    fn absorb(&mut self, ctx: &ExecContext<'_>, other: Box<dyn Collector>) -> Result<()> {
         let Some(other) = same_kind::<FacetsCollector>(other) else { return Ok(()) };
         self.rows += other.rows;
         for (name, theirs) in other.fields {
@@ -198,7 +206,8 @@ impl Collector for FacetsCollector {
                 *mine = FieldFacet { dropped: true, ..FieldFacet::default() };
                 continue;
             }
-            for (id, n) in (0..).zip(&theirs.hits) {
+            for (i, (id, n)) in (0..).zip(&theirs.hits).enumerate() {
+                ctx.check_row(i)?;
                 let id = mine.values.intern(theirs.values.values().get(id));
                 mine.add(id, *n);
             }
