@@ -70,7 +70,8 @@ impl TimeBuckets {
             *self = TimeBuckets { even: Some(even), origin, numbers: Vec::new() };
         }
         let of = |ns: &i64| {
-            // Distances of earlier times wrap around to ones that are never in the list.
+            // The list ends within the range of times, so distances of earlier times wrap around
+            // to ones behind it.
             let distance = ns.wrapping_sub(self.origin).cast_unsigned();
             let bucket = usize::try_from(even.whole(distance)).unwrap_or(usize::MAX);
             match self.numbers.get(bucket) {
@@ -90,22 +91,22 @@ impl TimeBuckets {
     fn put(&mut self, even: EvenBuckets, ns: i64, id: u32) -> Option<()> {
         let start = even.start(ns)?;
         let width = i64::try_from(even.width).ok()?;
+        start.checked_add(even.shift)?;
         start.checked_add(width)?.checked_add(even.shift)?;
-        let most = usize::try_from(even.whole(1 << 63)).ok()?.min(LISTED);
         if start < self.origin {
             // Room for as many again, so that going back in time bucket by bucket stays cheap.
             let needed = even.whole(self.origin.checked_sub(start)?.cast_unsigned());
             let more = usize::try_from(needed).ok()?.max(self.numbers.len());
             let back = i64::try_from(more).ok()?.checked_mul(width)?;
             let origin = self.origin.checked_sub(back)?;
-            if self.numbers.len() + more > most {
+            if self.numbers.len() + more > LISTED {
                 return None;
             }
             self.numbers.splice(0..0, std::iter::repeat_n(UNSEEN, more));
             self.origin = origin;
         }
         let bucket = even.whole(start.checked_sub(self.origin)?.cast_unsigned());
-        let bucket = usize::try_from(bucket).ok().filter(|bucket| *bucket < most)?;
+        let bucket = usize::try_from(bucket).ok().filter(|bucket| *bucket < LISTED)?;
         if bucket >= self.numbers.len() {
             self.numbers.resize(bucket + 1, UNSEEN);
         }
@@ -125,19 +126,24 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
         #[test]
         fn buckets_are_those_of_a_division(
             batches in prop::collection::vec(prop::collection::vec(any::<i64>(), 0..20), 1..5),
             shift in 0u32..60,
             width in prop_oneof![2i64..100, 1_000_000_000i64..i64::MAX],
             moved in prop_oneof![-1_000_000_000_000i64..1_000_000_000_000, any::<i64>()],
+            ends in any::<bool>(),
         ) {
             let even = EvenBuckets::new(width, moved).unwrap();
             let mut buckets = TimeBuckets::default();
             let mut starts: Vec<i64> = Vec::new();
             for times in &batches {
-                let times: Vec<i64> = times.iter().map(|t| t >> shift).collect();
+                // Times near both ends of their range, or anywhere.
+                let at_end = |t: &i64| if *t < 0 { i64::MIN - t } else { i64::MAX - t };
+                let near = |t: &i64| t >> shift;
+                let place = |t: &i64| if ends { at_end(&near(t)) } else { near(t) };
+                let times: Vec<i64> = times.iter().map(place).collect();
                 let numbers = buckets.number_all(&times, even, |ns| {
                     let start = even.start(ns).unwrap_or(ns);
                     let known = starts.iter().position(|s| *s == start);
