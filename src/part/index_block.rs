@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::header::{BlockHead, ColumnHeader, FilterRef, HeadBase};
+use super::header::{BlockHead, ColumnHeader, FilterRef, HeadBase, Home};
 use super::layout::{Extent, INDEX_BLOCK_RAW_MAX, count32};
 use super::sink::Out;
 use super::words::IndexColumn;
@@ -367,8 +367,20 @@ pub(crate) struct ColumnDraft {
     pub(crate) filters: PerClass<Option<Filter>>,
 }
 
-/// A filter to be written: where its place is noted; its column, class of words and width; itself.
-type FilterDraft<'a> = (&'a mut Option<FilterRef>, (u32, usize, u8), Filter);
+/// A filter to be written.
+struct FilterDraft<'a> {
+    /// Where its place is noted.
+    place: &'a mut Option<FilterRef>,
+    /// Its column, class of words and width.
+    key: (u32, usize, u8),
+    filter: Filter,
+    /// Bytes of its page.
+    page: u64,
+}
+
+/// A group of filters takes at most this share of its pages: where blocks are few, words that each
+/// has for itself would take as much as the values, and reading these is little work.
+const GROUP_SHARE: u64 = 8;
 
 #[derive(Debug)]
 struct BlockDraft {
@@ -459,25 +471,34 @@ impl IndexBuilder {
         let columns = self.drafts.iter_mut().flat_map(|d| d.columns.iter_mut());
         let mut filters: Vec<FilterDraft<'_>> = Vec::new();
         for column in columns {
+            let page = match &column.header.home {
+                Home::Page(page) => page.len,
+                Home::Sparse { len, .. } => u64::from(*len),
+                Home::SameAs(_) => 0,
+            };
             let places = column.header.filters.iter_mut().zip(&mut column.filters);
             for (class, (place, filter)) in places.enumerate() {
                 if let Some(filter) = filter.take() {
                     let key = (column.name, class, filter.width_log());
-                    filters.push((place, key, filter));
+                    filters.push(FilterDraft { place, key, filter, page });
                 }
             }
         }
         // The sort is stable: members of a group stand in the order of their blocks.
-        filters.sort_by_key(|(_, key, _)| *key);
+        filters.sort_by_key(|draft| draft.key);
         let (mut count, mut heads) = (0, Vec::new());
-        for same in filters.chunk_by_mut(|a, b| a.1 == b.1) {
+        for same in filters.chunk_by_mut(|a, b| a.key == b.key) {
             for members in same.chunks_mut(MEMBERS_MAX) {
-                let filters: Vec<&Filter> = members.iter().map(|(.., filter)| filter).collect();
+                let filters: Vec<&Filter> = members.iter().map(|draft| &draft.filter).collect();
                 let (head, pieces) = encode_filters(&filters, zstd);
+                let pages: u64 = members.iter().map(|draft| draft.page).sum();
+                if (head.len() + pieces.len()) as u64 > pages / GROUP_SHARE {
+                    continue;
+                }
                 out.put(&pieces)?;
                 heads.extend_from_slice(&head);
-                for (member, (place, ..)) in members.iter_mut().enumerate() {
-                    **place = Some(FilterRef { group: count, member: count32(member) });
+                for (member, draft) in members.iter_mut().enumerate() {
+                    *draft.place = Some(FilterRef { group: count, member: count32(member) });
                 }
                 count += 1;
             }
