@@ -176,7 +176,7 @@ impl End {
 }
 
 fn main() {
-    let runs: usize = std::env::var("LOGLITH_RUNS").map_or(10, |n| n.parse().unwrap());
+    let runs: usize = std::env::var("LOGLITH_RUNS").map_or(2, |n| n.parse().unwrap());
     let only = std::env::var("LOGLITH_ONLY").unwrap_or_default();
     let dir = tempfile::tempdir().unwrap();
     let store = match std::env::var("LOGLITH_STORE") {
