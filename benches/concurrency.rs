@@ -12,14 +12,18 @@
     reason = "a benchmark ends by panicking"
 )]
 
+#[path = "support/measure.rs"]
+mod measure;
 #[path = "support/rows.rs"]
 mod rows;
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use loglith::{IngestOptions, Store, write_json};
+use loglith::{IngestOptions, Store};
+use measure::{answer, median, rounds};
 use rows::{KINDS, STREAM_FIELDS, rows};
 
 const ROWS_PER_KIND: usize = 50_000;
@@ -40,21 +44,8 @@ const QUERIES: [&str; 8] = [
 const RARE: &str = "DHCPREQUEST | stats count() n";
 const ALL_MESSAGES: &str = "* | extract \"<word> \" | stats count_uniq(word) n";
 
-fn answer(store: &Store, query: &str) {
-    let mut out = Vec::new();
-    for row in store.query(query).unwrap() {
-        write_json(&row.unwrap(), &mut out);
-    }
-    std::hint::black_box(out);
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn rounds() -> usize {
-    std::env::var("BENCH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(5)
+fn run(store: &Store, query: &str) {
+    black_box(answer(store, query));
 }
 
 /// Seconds that one call takes, measured over enough of them.
@@ -85,11 +76,11 @@ fn seconds_beside(other: impl Fn() + Sync, call: impl FnMut()) -> f64 {
 
 /// Seconds of all queries one after the other, and of all of them at once, a thread for each.
 fn at_once(store: &Store) -> (f64, f64) {
-    let one_by_one = seconds(|| QUERIES.iter().for_each(|query| answer(store, query)));
+    let one_by_one = seconds(|| QUERIES.iter().for_each(|query| run(store, query)));
     let together = seconds(|| {
         thread::scope(|scope| {
             for query in QUERIES {
-                scope.spawn(move || answer(store, query));
+                scope.spawn(move || run(store, query));
             }
         });
     });
@@ -109,9 +100,9 @@ fn main() {
         let (one_by_one, together) = at_once(&store);
         queries.push(one_by_one / together);
 
-        let alone = seconds(|| answer(&store, RARE));
-        let heavy = || answer(&store, ALL_MESSAGES);
-        let beside = seconds_beside(heavy, || answer(&store, RARE));
+        let alone = seconds(|| run(&store, RARE));
+        let heavy = || run(&store, ALL_MESSAGES);
+        let beside = seconds_beside(heavy, || run(&store, RARE));
         rare.push(beside / alone);
     }
     // Rows that arrive make the store larger, so this comes last, in a store for each round.
@@ -123,7 +114,7 @@ fn main() {
         let i = next.fetch_add(1, Ordering::Relaxed) % batches.len();
         ingest.ndjson(&batches[i][..]).unwrap();
     };
-    let all = || QUERIES.iter().for_each(|query| answer(&store, query));
+    let all = || QUERIES.iter().for_each(|query| run(&store, query));
     for _ in 0..rounds() {
         let full_speed = Duration::from_secs_f64(seconds(append));
         store.compact().unwrap();

@@ -12,12 +12,15 @@
     reason = "a benchmark ends by panicking"
 )]
 
+#[path = "support/measure.rs"]
+mod measure;
 #[path = "support/rows.rs"]
 mod rows;
 
 use std::time::Instant;
 
 use loglith::{Durability, Entry, IngestOptions, Store};
+use measure::{median, rounds};
 use rows::{KINDS, STREAM_FIELDS, rows};
 
 const BATCHES: usize = 100;
@@ -30,11 +33,6 @@ fn cpu_seconds() -> f64 {
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split(' ').collect();
     let ticks = |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
     (ticks(12) + ticks(13)) / TICKS_PER_SECOND
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// The lines of a batch each.
@@ -80,7 +78,7 @@ fn producers(count: usize) -> f64 {
 }
 
 fn main() {
-    let rounds = std::env::var("BENCH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(5);
+    let rounds = rounds();
     let batches = batches();
     let kinds = [Durability::Buffered, Durability::Process, Durability::Sync];
     let mut spent = [const { Vec::new() }; 3];

@@ -9,13 +9,16 @@
     reason = "a benchmark ends by panicking"
 )]
 
+#[path = "support/measure.rs"]
+mod measure;
 #[path = "support/rows.rs"]
 mod rows;
 
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use loglith::{IngestOptions, Store, write_json};
+use loglith::{IngestOptions, Store};
+use measure::answer;
 use rows::{KINDS, STREAM_FIELDS, rows};
 use serde_json::Value;
 
@@ -58,15 +61,6 @@ const QUERIES: &[(&str, &str)] = &[
     ("patterns", "* | collapse_nums | top 20 by (_msg)"),
     ("export_app", "{app=\"sshd\"} | fields _time, _msg"),
 ];
-
-fn answer(store: &Store, query: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    for row in store.query(query).unwrap() {
-        write_json(&row.unwrap(), &mut out);
-        out.push(b'\n');
-    }
-    out
-}
 
 fn queries(c: &mut Criterion) {
     let dir = tempfile::tempdir().unwrap();

@@ -436,6 +436,39 @@ fn filters_hold_every_word_and_prune_others() {
     }
 }
 
+/// Words that stand a few times would take as much in a vocabulary as in their page.
+#[test]
+fn words_of_few_rows_take_no_more_than_a_share_of_their_pages() {
+    let word = |n: u64| {
+        let random = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+        random.iter().map(|b| char::from(b'a' + b % 26)).collect::<String>()
+    };
+    let message = |i: u32| {
+        let words = (0..20).map(|n| word((u64::from(i) * 20 + n).pow(2) % 701));
+        words.collect::<Vec<String>>().join(" ")
+    };
+    let has_plain = |rows: Vec<Plain>| {
+        let part = check(&rows);
+        let stats = ReadStats::default();
+        let cx = ReadContext::new(&stats);
+        let index = part.index_block(&cx, 0).unwrap();
+        let block = part.block(&cx, &index, 0).unwrap();
+        let header = block.column("_msg").unwrap().header.unwrap();
+        let Home::Page(page) = &header.home else { panic!("no page") };
+        let lens: Vec<u64> = index.groups().iter().map(|placed| placed.group.len()).collect();
+        assert!(lens.iter().all(|len| *len <= page.len / 8), "{lens:?} of {}", page.len);
+        let text = rows.last().unwrap().fields["_msg"].clone();
+        let needle = Needle { text: &text, bounds: (true, true), fold: false };
+        assert!(block.may_hold(&header, &needle).unwrap());
+        let [plain, ..] = header.filters;
+        plain.is_some()
+    };
+    let row = |i: u32, text: &str| Plain::new("a", i64::from(i), &[("_msg", text)]);
+    assert!(!has_plain((0..100).map(|i| row(i, &message(i))).collect()));
+    let repeated = |i: u32| format!("{} {i:08} {}", message(i % 3), i.wrapping_mul(0x9e37_79b9));
+    assert!(has_plain((0..4_000).map(|i| row(i, &repeated(i))).collect()));
+}
+
 #[test]
 fn every_truncation_is_noticed() {
     let (bytes, want) = small();
